@@ -3,6 +3,7 @@ package keepalive
 import (
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"google.golang.org/protobuf/proto"
@@ -10,6 +11,7 @@ import (
 
 	"gridnode/grid"
 	"gridnode/internal/wire"
+	"gridnode/internal/wire/wirepb"
 )
 
 // TestLetsGoFirst: whatever the delays, and with both clocks as wrong as they may be, an
@@ -210,6 +212,56 @@ func TestMessages(t *testing.T) {
 		}
 		if back, err := DecodeRenew("x", body); err == nil {
 			t.Errorf("%s: taken as %+v", name, back)
+		}
+	}
+}
+
+// TestBadMessages: of what a peer sends that no site would say nothing is taken.
+func TestBadMessages(t *testing.T) {
+	ran, start := int64(1), int64(2)
+	held := func(change func(*wirepb.MarketHeld)) *wirepb.MarketHeld {
+		h := &wirepb.MarketHeld{Job: wire.JobBytes(number(1).Job), Epoch: 1}
+		change(h)
+		return h
+	}
+	running := held(func(h *wirepb.MarketHeld) { h.Ran = &ran })
+	for name, m := range map[string]proto.Message{
+		"runs and is to begin":     &wirepb.MarketRenew{Held: []*wirepb.MarketHeld{held(func(h *wirepb.MarketHeld) { h.Ran, h.Start = &ran, &start })}},
+		"runs for how long":        &wirepb.MarketRenewed{Renewed: []*wirepb.MarketHeld{running}},
+		"runs and is unwanted":     &wirepb.MarketRenewed{Unwanted: []*wirepb.MarketHeld{running}},
+		"before time":              &wirepb.MarketRenewed{Stamp: -1},
+		"too many":                 &wirepb.MarketRenew{Held: slices.Repeat([]*wirepb.MarketHeld{running}, heldMax+1)},
+		"too many of both kinds":   &wirepb.MarketRenewed{Renewed: slices.Repeat([]*wirepb.MarketHeld{held(func(*wirepb.MarketHeld) {})}, heldMax), Unwanted: []*wirepb.MarketHeld{held(func(*wirepb.MarketHeld) {})}},
+		"a job of too few bytes":   &wirepb.MarketRenewed{Renewed: []*wirepb.MarketHeld{held(func(h *wirepb.MarketHeld) { h.Job = h.Job[1:] })}},
+		"the second is no job":     &wirepb.MarketRenew{Held: []*wirepb.MarketHeld{running, held(func(h *wirepb.MarketHeld) { h.Job = nil })}},
+		"begins further than ever": &wirepb.MarketRenew{Held: []*wirepb.MarketHeld{held(func(h *wirepb.MarketHeld) { far := int64(grid.SpanMax) + 1; h.Start = &far })}},
+	} {
+		body, err := proto.Marshal(m)
+		if err != nil {
+			t.Fatal(err)
+		}
+		decode := DecodeRenew
+		if _, answer := m.(*wirepb.MarketRenewed); answer {
+			decode = DecodeRenewed
+		}
+		if back, err := decode("x", body); err == nil || back != nil {
+			t.Errorf("%s: taken as %+v", name, back)
+		}
+	}
+	for _, decode := range []func(grid.SiteID, []byte) (grid.Message, error){DecodeRenew, DecodeRenewed} {
+		if back, err := decode("x", []byte{0xff}); err == nil || back != nil {
+			t.Errorf("what is no message: taken as %+v, %v", back, err)
+		}
+	}
+}
+
+// TestDead: the last execution is certainly gone a grace after its lease, by a clock that is a thousandth fast.
+func TestDead(t *testing.T) {
+	for _, lease := range []grid.Time{grid.Minute, Default, grid.Day} {
+		const heard = grid.Hour
+		span := lease.Add(Grace(lease))
+		if got, least := Dead(heard, lease), heard.Add(span).Add(span/500); got <= least || got > least+2 {
+			t.Errorf("lease of %v: dead after %v, want just more than %v", lease, got-heard, least-heard)
 		}
 	}
 }
