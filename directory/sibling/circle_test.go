@@ -2,6 +2,7 @@ package sibling
 
 import (
 	"container/heap"
+	"encoding/binary"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -535,25 +536,39 @@ func TestKinOfAnotherAuthority(t *testing.T) {
 // TestMessagesSurviveTheWire: what is sent is what arrives, and nothing beyond the
 // bounds does.
 func TestMessagesSurviveTheWire(t *testing.T) {
-	for _, m := range []wire.Message{&Greet{}, &Greet{"a", true, true}, &Reply{}, &Reply{true, []grid.SiteID{"x", "y"}, "z"}} {
-		frame, err := wire.Encode(m)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if back, err := Protocol.Decode("z", frame[1:]); err != nil || fmt.Sprint(back) != fmt.Sprint(m) {
-			t.Errorf("%v came back as %v, %v", m, back, err)
-		}
+	body := func(frame []byte) []byte { // behind its length
+		_, n := binary.Uvarint(frame)
+		return frame[n:]
 	}
+	longest := grid.SiteID(strings.Repeat("x", siteMax))
 	for _, m := range []wire.Message{
-		&Greet{Authority: strings.Repeat("a", AuthorityMax+1)}, &Reply{Others: make([]grid.SiteID, 1)},
-		&Reply{Others: slices.Repeat([]grid.SiteID{"x"}, othersMax+1)}, &Reply{Others: []grid.SiteID{grid.SiteID(strings.Repeat("x", siteMax+1))}},
+		&Greet{}, &Greet{"a", true, true}, &Greet{Authority: strings.Repeat("a", AuthorityMax)}, &Reply{}, &Reply{true, []grid.SiteID{"x", "y"}, "z"},
+		&Reply{Others: slices.Repeat([]grid.SiteID{"x"}, othersMax)}, &Reply{Others: []grid.SiteID{longest}, Missed: longest},
 	} {
 		frame, err := wire.Encode(m)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if back, err := Protocol.Decode("z", frame[1:]); err == nil {
+		if back, err := Protocol.Decode("z", body(frame)); err != nil || fmt.Sprint(back) != fmt.Sprint(m) {
+			t.Errorf("%v came back as %v, %v", m, back, err)
+		}
+	}
+	for _, m := range []wire.Message{
+		&Greet{Authority: strings.Repeat("a", AuthorityMax+1)}, &Reply{Others: make([]grid.SiteID, 1)},
+		&Reply{Others: slices.Repeat([]grid.SiteID{"x"}, othersMax+1)}, &Reply{Others: []grid.SiteID{longest + "x"}},
+		&Reply{Missed: longest + "x"},
+	} {
+		frame, err := wire.Encode(m)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if back, err := Protocol.Decode("z", body(frame)); err == nil {
 			t.Errorf("%v was taken", back)
+		}
+	}
+	for _, decode := range Protocol.Decoders {
+		if back, err := decode("z", []byte{0xff}); err == nil || back != nil {
+			t.Errorf("what is no message was taken as %v, %v", back, err)
 		}
 	}
 }
