@@ -7,6 +7,7 @@ import (
 	"pgregory.net/rapid"
 
 	"gridnode/grid"
+	"gridnode/internal/wire"
 	"gridnode/market/keepalive"
 )
 
@@ -133,5 +134,28 @@ func TestCancelledBeforeItIsPaid(t *testing.T) {
 	}
 	if len(out.Locals) != 1 {
 		t.Errorf("home is told %+v, want that nothing is there", out.Locals)
+	}
+}
+
+// TestAcknowledgedIsOver: a result is sent until its home has it, and then no more.
+func TestAcknowledgedIsOver(t *testing.T) {
+	b := newNetwork(t).add(Config{Offer: Offer{Site: "b", Resources: grid.Resources{Processors: 1}, Rating: grid.Rating{Speed: 1000, Bandwidth: 1000}}}, 0).agent
+	job := &grid.Job{ID: grid.JobID{Lo: 1}, Home: "a", Resources: grid.Resources{Processors: 1}, Tasks: 1, Estimate: grid.Hour, Deadline: grid.Never}
+	task := grid.TaskID{Job: job.ID, Epoch: 1}
+	calm := b.NextTimer()
+	var out grid.Outbox
+	b.Step(grid.Second, &Restore{Job: job, Award: Award{Site: "b", Epoch: 1, Hold: 7}, Over: true}, &out)
+	b.Step(grid.Second, &Ended{Task: task}, &out)
+	for range 3 {
+		if len(out.Sends) != 1 {
+			t.Fatalf("%+v is sent, want the result", out.Sends)
+		}
+		out.Reset()
+		b.Step(b.NextTimer(), grid.Tick{}, &out)
+	}
+	out.Reset()
+	b.Step(grid.Hour, &grid.Delivery{From: "a", Message: &Acknowledge{Task: task, Of: wire.MarketJobCompletion}}, &out)
+	if next := b.NextTimer(); next != calm || len(out.Locals) != 1 {
+		t.Errorf("home has it; the next timer is at %v, want %v, and this site is told %+v", next, calm, out.Locals)
 	}
 }
