@@ -15,10 +15,10 @@ const (
 )
 
 // upkeep is what a holder does for a cell in rounds, at intervals that double up to half
-// a lifetime, and come soon again when something is amiss. It drops what has expired, and tells the sites of strays where their
-// quotes belong. It reports the cell to the holders of the one above it, its
-// parent, so that those keep the fence. And as long as it is not mature, it
-// compares its quotes with the other holders'.
+// a lifetime, and come soon again when something is amiss. It drops what has expired, and
+// tells the sites of strays where their quotes belong. It reports the cell to the holders of
+// the one above it, its parent, so that those keep the fence. And as long as it is not
+// mature, it compares its quotes with the other holders'.
 //
 //	            all others have the same quotes, and no cell above has strays
 //	            (or matureAge has gone by)

@@ -3,8 +3,8 @@
 // Coming up touches most of a large program: every package is initialized, and with each page that
 // is touched the kernel maps those around it. They stay mapped, and count as resident, though a
 // daemon at rest needs the smaller part. Trim has the kernel unmap the pages of the program that
-// are as they are in its file. Nothing is lost: what is used next is mapped again,
-// out of the page cache, by a fault of about a microsecond.
+// are as they are in its file. Nothing is lost: what is used next is mapped again, out of the page
+// cache, by a fault of about a microsecond.
 package footprint
 
 import (

@@ -217,7 +217,7 @@ func TestLinesOfLeasesAndJobsElsewhere(t *testing.T) {
 	b := loggingBench(t)
 	k := &logKeeper{b: b}
 	e := &entry{job: b.job(1, 2), state: Done, epoch: 1, award: market.Award{Site: "there", Epoch: 1}, result: grid.Result{Start: b.now - grid.Minute, End: b.now}}
-	b.site.chronicle.job(b.now, e, "done", &b.out)
+	b.site.chronicle.job(b.now, e, Done, &b.out)
 	for _, tt := range []struct {
 		state lease.State
 		cause lease.Cause

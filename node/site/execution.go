@@ -76,7 +76,7 @@ func (js *jobs) expired(now grid.Time, e *entry, out *grid.Outbox) {
 		js.lost(now, e.task(), out)
 		return
 	}
-	js.chronicle.job(now, e, Returned.String(), out)
+	js.chronicle.job(now, e, Returned, out)
 	if e.losses > 0 { // which home must hear of, also if this site goes down before it does
 		e.state, e.result = Returned, grid.Result{Start: now, End: now}
 		out.Save(e)
@@ -140,7 +140,7 @@ func (js *jobs) taskEnded(now grid.Time, in *grid.TaskEnded, out *grid.Outbox) {
 	if e.foreign {
 		e.state = outcomeOf(e)
 		out.Save(e)
-		js.chronicle.job(now, e, e.state.String(), out)
+		js.chronicle.job(now, e, e.state, out)
 		js.ended = market.Ended{Task: in.ID, Result: e.result}
 		js.agent.Step(now, &js.ended, out)
 		return

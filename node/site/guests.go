@@ -182,7 +182,6 @@ func (g *guests) recover(_ grid.Time, stored records, _ *grid.Outbox) error {
 	return nil
 }
 
-// configure changes the rules.
 // records yields bans and what is held as they are to be saved.
 func (g *guests) records(yield func(grid.Record) bool) {
 	for _, b := range g.desk.Bans() {
@@ -197,6 +196,7 @@ func (g *guests) records(yield func(grid.Record) bool) {
 	}
 }
 
+// configure changes the rules.
 func (g *guests) configure(_ grid.Time, in *ConfigureGuests, out *grid.Outbox) {
 	g.desk.Configure(in.Config)
 	out.Answer(in.Token, &GuestsChanged{})

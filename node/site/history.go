@@ -43,8 +43,8 @@ func (c *chronicle) recover(_ grid.Time, stored records, out *grid.Outbox) error
 	return nil
 }
 
-// job writes the line of a job that has ended in a state, by the name of that.
-func (c *chronicle) job(now grid.Time, e *entry, state string, out *grid.Outbox) {
+// job writes the line of a job that has ended in a state.
+func (c *chronicle) job(now grid.Time, e *entry, state State, out *grid.Outbox) {
 	if c == nil {
 		return
 	}
@@ -52,9 +52,9 @@ func (c *chronicle) job(now grid.Time, e *entry, state string, out *grid.Outbox)
 	l := &history.Line{
 		Kind: history.Job, Foreign: e.foreign, ID: j.ID.String(), Epoch: e.epoch, Number: j.Number, Name: j.Name, User: j.User,
 		Home: j.Home, Site: e.award.Site, Processors: j.Processors, GPUs: j.GPUs.Count, Submitted: j.Submit,
-		Start: r.Start, End: r.End, Price: e.award.Price, Cost: r.Cost, Bank: e.award.Bank, State: state, Exit: r.ExitCode, Reason: e.reason,
+		Start: r.Start, End: r.End, Price: e.award.Price, Cost: r.Cost, Bank: e.award.Bank, State: state.String(), Exit: r.ExitCode, Reason: e.reason,
 	}
-	if state == Returned.String() {
+	if state == Returned {
 		l.Start = e.start
 	}
 	if l.End == 0 {

@@ -307,7 +307,7 @@ func (js *jobs) withdraw(now grid.Time, e *entry, cause string, out *grid.Outbox
 	if e.foreign {
 		e.state = CancelledByUser
 		out.Save(e)
-		js.chronicle.job(now, e, e.state.String(), out)
+		js.chronicle.job(now, e, e.state, out)
 		js.agent.Step(now, &market.Ended{Task: e.task(), Result: e.result}, out)
 		return
 	}
@@ -370,7 +370,7 @@ func (js *jobs) outlook(e *entry, v *View, whole bool) {
 // end moves a home job to a terminal state, and lets those go that waited for it.
 func (js *jobs) end(now grid.Time, e *entry, state State, out *grid.Outbox) {
 	js.table.end(now, e, state, out)
-	js.chronicle.job(now, e, state.String(), out)
+	js.chronicle.job(now, e, state, out)
 	for _, id := range js.gate.Leave(e.job, state == Done) {
 		out.Save(js.byID[id])
 	}

@@ -153,7 +153,7 @@ func (p *placing) supersede(now grid.Time, old *entry, out *grid.Outbox) {
 	p.jobs.recovery.forget(old)
 	if !old.state.Terminal() {
 		old.reason = causeAnew
-		p.jobs.chronicle.job(now, old, Returned.String(), out)
+		p.jobs.chronicle.job(now, old, Returned, out)
 	}
 	p.jobs.drop(old)
 }

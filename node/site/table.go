@@ -58,8 +58,8 @@ func fateOf(f after.Fate, e *entry) after.Fate {
 // Live implements after.Table.
 func (t *table) Live(user string) func(func(*grid.Job) bool) {
 	return func(yield func(*grid.Job) bool) {
-		for _, e := range t.byID {
-			if !e.foreign && !e.state.Terminal() && e.job.User == user && !yield(e.job) {
+		for j := range t.going {
+			if j.User == user && !yield(j) {
 				return
 			}
 		}

@@ -51,7 +51,6 @@ type lookup struct {
 	own        bool // of the node itself: nobody is told
 	thorough   bool // it asks all of the k nearest, which come to know the node by that
 	young      bool // it does so unless the network has grown
-	waits      bool // for everybody: it passes nobody over
 	requests   int
 }
 
@@ -119,10 +118,11 @@ func (l *lookup) conclude(p *Peer, answer *Nodes, self *Peer) {
 	}
 }
 
-// passOver has the look-up wait no longer for a peer, and reports whether it did.
+// passOver has the look-up wait no longer for a peer, and reports whether it did. A thorough one
+// waits for everybody.
 func (l *lookup) passOver(p *Peer) bool {
 	i := slices.IndexFunc(l.candidates, func(c candidate) bool { return c.peer == p && c.state == waiting })
-	if l.waits || l.stage != searching || i < 0 {
+	if l.thorough || l.stage != searching || i < 0 {
 		return false
 	}
 	l.candidates[i].state = passed

@@ -218,14 +218,14 @@ func (n *Node) lookUp(now grid.Time, w wanted, out *grid.Outbox) {
 		point = sha256.Sum256(w.key[:])
 	}
 	l := n.cfg.Pool.lookup(point)
-	l.asked, l.thorough, l.young, l.waits = w.key, w.thorough, now < n.young, w.thorough
+	l.asked, l.thorough, l.young = w.key, w.thorough, now < n.young
 	n.begin(now, l, out)
 }
 
 // lookSelfUp looks the node itself up.
 func (n *Node) lookSelfUp(now grid.Time, thorough bool, out *grid.Outbox) {
 	l := n.cfg.Pool.lookup(n.table.self.Key)
-	l.own, l.thorough, l.waits = true, thorough, thorough
+	l.own, l.thorough = true, thorough
 	n.begin(now, l, out)
 }
 

@@ -86,13 +86,10 @@ func (w *accountWatch) say(wish *Wish) {
 		return
 	}
 	ask.id, ask.amount, ask.to = grid.JobID{Hi: 1<<40 + uint64(wish.Site), Lo: uint64(wish.At)}, grid.Credits(wish.Which), n.ID(wish.Lender)
-	for _, later := range []grid.Time{0, wish.Span} {
-		if later == 0 || ask.again {
-			n.Inject(wish.At+later, wish.Site, &bank.Transfer{Token: token, ID: ask.id, To: ask.to, Amount: ask.amount})
-		}
-		if !ask.again {
-			break
-		}
+	said := &bank.Transfer{Token: token, ID: ask.id, To: ask.to, Amount: ask.amount}
+	n.Inject(wish.At, wish.Site, said)
+	if ask.again {
+		n.Inject(wish.At+wish.Span, wish.Site, said)
 	}
 }
 
