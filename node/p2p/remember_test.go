@@ -89,7 +89,7 @@ func TestNetworkThatFellApartIsMended(t *testing.T) {
 		if err := nodes[0].known.meet([]peer.AddrInfo{known}); err != nil {
 			t.Fatal(err)
 		}
-		time.Sleep(3 * refreshMin)
+		time.Sleep(4 * refreshMin) // two pauses, the second twice the first, each up to a quarter longer
 		for i, n := range nodes {
 			if size := n.router.RoutingTable().Size(); size != 3 {
 				t.Errorf("node %d knows %d others, want 3", i, size)
