@@ -71,6 +71,10 @@ type Config struct {
 	// they can start, Never for ever; and after which time one of them fails, 0: none does.
 	Squad func(id grid.TaskID) (ready, fails grid.Time)
 
+	// Linger, if set, says how long a task on a site's own processors goes on that is killed, as
+	// one that does not stop when it is asked to.
+	Linger func(id grid.TaskID) grid.Time
+
 	// DialTimeout is after how long a sender learns that a machine is off. (That a
 	// machine is up and its daemon down it learns in one round trip.)
 	DialTimeout grid.Time

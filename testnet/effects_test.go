@@ -57,3 +57,35 @@ func TestTear(t *testing.T) {
 		}
 	}
 }
+
+// TestLinger: what is killed goes on for a while, though not for longer than it would anyway, and
+// nobody changes that who kills it again.
+func TestLinger(t *testing.T) {
+	n, err := New(Config{Linger: func(grid.TaskID) grid.Time { return 3 * grid.Second }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	site := &toySite{timer: grid.Never}
+	if _, err := n.Add(Member{ID: "a", New: func(int) (Site, error) { return site, nil }}); err != nil {
+		t.Fatal(err)
+	}
+	ends := make(map[uint64]grid.Time)
+	n.Observe(Observer{End: func(now grid.Time, x *Execution) {
+		ends[x.Job.ID.Lo] = now
+		if x.Reason != "unwanted" || x.Lapsed {
+			t.Errorf("job %s has ended because of %q (lapsed: %v)", x.Job.ID, x.Reason, x.Lapsed)
+		}
+	}})
+	for i, killed := range []grid.Time{2 * grid.Second, 9 * grid.Second} {
+		id := grid.TaskID{Job: grid.JobID{Lo: uint64(i)}, Epoch: 1}
+		n.Inject(0, 0, &toyRun{grid.Task{ID: id, Job: &grid.Job{ID: id.Job, RunTime: 10 * grid.Second}}})
+		n.Inject(killed, 0, &toyKill{id})
+		n.Inject(killed+grid.Second/2, 0, &toyKill{id})
+	}
+	if err := n.Run(t.Context(), grid.Minute, nil); err != nil {
+		t.Fatal(err)
+	}
+	if ends[0] != 5*grid.Second || ends[1] != 10*grid.Second {
+		t.Errorf("they end at %v", ends)
+	}
+}

@@ -25,6 +25,7 @@ type Execution struct {
 
 	stamps     [2]grid.Time // of its start and its end, by the machine's clock
 	natural    grid.Time    // when it ends if its lease is renewed for long enough
+	killed     bool         // it is being ended
 	state      executionState
 	generation uint32 // of the slot: events of what it held before are void
 	next, prev int32  // in the site's list
@@ -219,14 +220,26 @@ func (tasks *executor) end(s int32, t *grid.Task) bool {
 		return i != none
 	}
 	x := &tasks.slots[i]
-	x.Reason = t.Cause
+	if x.killed {
+		return true
+	}
+	x.killed, x.Reason = true, t.Cause
 	if x.Reason == "" {
 		x.Reason = "killed"
 	}
-	x.End, x.natural = l.now, l.now
+	x.End = min(x.End, l.now.Add(tasks.linger(t.ID)))
+	x.natural = x.End
 	// The planned end finds the slot free, or of another generation.
-	l.push(l.now, classEnd, event{kind: eventTaskEnd, to: s, from: s, index: i, generation: x.generation})
+	l.push(x.End, classEnd, event{kind: eventTaskEnd, to: s, from: s, index: i, generation: x.generation})
 	return true
+}
+
+// linger returns how long a task goes on that is killed.
+func (tasks *executor) linger(id grid.TaskID) grid.Time {
+	if f := tasks.l.cfg.Linger; f != nil {
+		return f(id)
+	}
+	return 0
 }
 
 // taskEnd is the end of an execution. Its site learns of it now, or when it is up again.

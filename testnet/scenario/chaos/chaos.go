@@ -61,6 +61,7 @@ type Config struct {
 	//	fail       … that do not end in time; most of them are run again
 	//	break      share of the parts of jobs at several sites of which a task fails
 	//	unready    … that take long until they can start, or for ever
+	//	linger     share of executions that go on for seconds when they are killed
 	//	poison     share of jobs that take the machine down on which they run, each time
 	//	ban        … placed elsewhere whose homes the site there bans for a while as they are on their way
 	//	once       share of jobs that are not run again when they vanish

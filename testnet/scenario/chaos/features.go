@@ -31,7 +31,7 @@ type bounds struct{ usual, most float64 }
 // featureBounds are the features of Config.Features.
 var featureBounds = map[string]bounds{
 	"cancel": {0.1, 1}, "hold": {0.1, 1}, "requeue": {0.1, 1},
-	"after": {0.2, 1}, "begin": {0.1, 1}, "fail": {0.1, 1}, "break": {0.1, 1}, "unready": {0.05, 1}, "poison": {0.02, 1}, "once": {0.1, 1}, "singleton": {0.2, 1}, "renew": {0.2, 1},
+	"after": {0.2, 1}, "begin": {0.1, 1}, "fail": {0.1, 1}, "break": {0.1, 1}, "unready": {0.05, 1}, "linger": {0.2, 1}, "poison": {0.02, 1}, "once": {0.1, 1}, "singleton": {0.2, 1}, "renew": {0.2, 1},
 	"drain": {0.1, 60}, "price": {0.5, 60}, "link": {0.2, 60}, "ask": {2, 600}, "account": {4, 600}, "ban": {0.02, 1},
 	"paper": {0.5, 1}, "demand": {0.5, 1}, "queue": {0.5, 1},
 	"gossip": {1, 1}, "fresh": {1, 1}, "oracle": {1, 1},
@@ -212,6 +212,23 @@ func (f features) squads(seed uint64) func(id grid.TaskID) (ready, fails grid.Ti
 		return ready, fails
 	}
 }
+
+// lingers returns how long executions go on that are to end.
+func (f features) lingers(seed uint64) func(id grid.TaskID) grid.Time {
+	if f["linger"] == 0 {
+		return nil
+	}
+	return func(id grid.TaskID) grid.Time {
+		of := draw.Mix(draw.Mix(id.Job.Hi, id.Job.Lo), uint64(id.Epoch))
+		if !f.hits(seed, "linger", of) {
+			return 0
+		}
+		return grid.Time(roll(seed, "linger", of, uint64(lingerMost)))
+	}
+}
+
+// lingerMost is after what time a daemon's shim kills what does not stop, unless its owner says otherwise.
+const lingerMost = 5 * grid.Second
 
 // adjust changes a job as its owner wants it.
 func (f features) adjust(seed uint64, j *grid.Job) {

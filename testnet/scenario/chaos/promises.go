@@ -82,13 +82,13 @@ type giving struct {
 
 // The bounds of what a promiseWatch waits for.
 const (
-	promiseTurns = 4                     // it looks at one turn of so many: what is wrong lasts longer
-	endSoon      = grid.Second           // after which what is ordered has been carried out
-	endAwayMost  = 2 * grid.Minute       // after which another site has heard it, of several times that it is told
-	backMost     = 4 * grid.Second       // after which a site has heard what it is told once, if nothing gets lost
-	releaseMost  = 40 * grid.Second      // four releases, each after twice the pause of the one before
-	seldomMost   = 4 * lease.DefaultTerm // four that come as seldom as they ever do
-	certainLoss  = 0.02                  // share of messages that get lost at most, for four in a row not to
+	promiseTurns = 4                        // it looks at one turn of so many: what is wrong lasts longer
+	endSoon      = lingerMost + grid.Second // after which nothing goes on at home that is to end, be it that it lingers
+	endAwayMost  = 2 * grid.Minute          // after which another site has heard it, of several times that it is told
+	backMost     = 4 * grid.Second          // after which a site has heard what it is told once, if nothing gets lost
+	releaseMost  = 40 * grid.Second         // four releases, each after twice the pause of the one before
+	seldomMost   = 4 * lease.DefaultTerm    // four that come as seldom as they ever do
+	certainLoss  = 0.02                     // share of messages that get lost at most, for four in a row not to
 )
 
 func watchPromises(n *testnet.Network, c *testnet.Checker, alive *aliveWatch, asked map[uint64]grid.JobID, loss float64, config func(at int) site.Config) *promiseWatch {

@@ -71,7 +71,7 @@ func (t *trial) run(ctx context.Context) (*measure.Result, error) {
 	f := federation.Builder{
 		Config: testnet.Config{
 			Seed: s.Seed, Inputs: scenario.Inputs(), Durable: true, Link: chaosLink(faults),
-			Squad: uses.squads(s.Seed), Untold: t.older.untold(),
+			Squad: uses.squads(s.Seed), Linger: uses.lingers(s.Seed), Untold: t.older.untold(),
 			Check: func(now grid.Time) error {
 				if t.most > 0 && t.n.Events() > t.most {
 					return errTooLong
