@@ -152,6 +152,58 @@ func TestDishonestSubmission(t *testing.T) {
 	}
 }
 
+// TestUnwantedGuest: what the owner's rules are against when a guarantee is asked for, or when the job
+// comes, is refused, and no processors stay reserved for it.
+func TestUnwantedGuest(t *testing.T) {
+	n, _, asked := hostile(t)
+	b, rules := n.sites["b"], &house{factor: 1}
+	b.agent.UseGuests(rules)
+	check := func(what string) {
+		t.Helper()
+		if held := b.cluster.State(b.clock()).Reserved; held > 0 || len(b.remotes) > 0 {
+			t.Errorf("%s: %d processors are reserved, and %d jobs are here", what, held, len(b.remotes))
+		}
+	}
+	rules.until = b.clock() + 1
+	b.step(&grid.Delivery{From: "a", Message: asked})
+	check("it would run when no guest may")
+	n.flight, rules.until = nil, 0
+	again := *asked
+	again.Request++
+	b.step(&grid.Delivery{From: "a", Message: &again})
+	guaranteed, ok := n.flight[0].message.(*Reply)
+	if !ok || guaranteed.Refusal != Granted {
+		t.Fatalf("b says %+v, want a guarantee", n.flight[0].message)
+	}
+	job := n.sites["a"].jobs[asked.Task.Job].job
+	rules.most = -1 // nobody may from now on
+	b.step(&grid.Delivery{From: "a", Message: &JobSubmission{
+		Job: job, Epoch: 1, Hold: guaranteed.Hold, Price: guaranteed.Price, Cost: guaranteed.Cost, Deadline: grid.Never,
+	}})
+	check("the owner has changed the rules")
+}
+
+// TestDeadlineIsASpan: sites whose clocks differ mean the same instant by a job's deadline.
+func TestDeadlineIsASpan(t *testing.T) {
+	n := newNetwork(t)
+	for _, cfg := range []Config{{Offer: Offer{Site: "a", Price: 2 * grid.Credit}}, {Offer: Offer{Site: "b", Price: grid.Credit}}} {
+		cfg.Resources, cfg.Rating, cfg.Foreign = grid.Resources{Processors: 10}, grid.Rating{Speed: 1000, Bandwidth: 1000}, true
+		n.add(cfg, map[grid.SiteID]grid.Time{"b": 50 * grid.Hour}[cfg.Site])
+	}
+	job := n.job(1, "a", 1, grid.Hour, grid.GoalCost)
+	job.Deadline = n.now + 3*grid.Hour
+	n.place(job)
+	n.deliverAll()
+	b := n.sites["b"]
+	r := b.remotes[job.ID]
+	if r == nil {
+		t.Fatalf("b did not take the job\n%s", n.takeTrace())
+	}
+	if left := r.job.Deadline - b.clock(); left > 3*grid.Hour || left < 3*grid.Hour-grid.Minute {
+		t.Errorf("the job has %v left at b, want 3 h", left)
+	}
+}
+
 // TestHoldsBounded checks that one peer cannot take more than its share, whatever
 // it sends, and that nothing is left when its guarantees have ended.
 func TestHoldsBounded(t *testing.T) {
