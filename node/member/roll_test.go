@@ -300,6 +300,20 @@ func TestNamesAreUnique(t *testing.T) {
 	}
 }
 
+// TestNameOfWhoIsGone: the name of a member whose certificate has ended is another's that asks for it
+// after, also where nothing has looked at certificates since.
+func TestNameOfWhoIsGone(t *testing.T) {
+	w := newTown(t, "beta")
+	o := newOffice(t, w.fed, idOf(t, newKey(99)), nil)
+	beta := w.members["beta"]
+	later := *w.add(30, "beta")
+	o.step(start, &Introduce{Token: 1, Member: beta})
+	later.Issued, later.Expires = beta.Expires, beta.Expires+grid.Day
+	if a := o.step(beta.Expires, &Introduce{Token: 2, Member: &later}).(*Introduced); a.Err != nil || o.roll.Named("beta") != &later || o.roll.Member(beta.Site) != nil {
+		t.Errorf("the next beta: %v, and %v has the name", a.Err, o.roll.Named("beta").Site)
+	}
+}
+
 func TestRollIsBounded(t *testing.T) {
 	w := newTown(t)
 	o := newOffice(t, w.fed, idOf(t, newKey(99)), w.delegate)
