@@ -4,6 +4,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"syscall"
 	"testing"
 	"time"
 
@@ -121,5 +122,46 @@ func TestStagedInPlaceOfWhatIsLeft(t *testing.T) {
 	}
 	if err := r.adopt(task, 0, scratch); err == nil {
 		t.Error("it begins without the files that it brings along")
+	}
+}
+
+// TestResultsAreOnDisk: results that cannot be made durable are told with an error, as is where those of an
+// execution that was lost are not to be had.
+func TestResultsAreOnDisk(t *testing.T) {
+	dir := t.TempDir()
+	scratch := filepath.Join(dir, "task"+ScratchSuffix)
+	if err := os.Symlink(filepath.Join(dir, "nowhere"), scratch); err != nil { // what no flush can open
+		t.Fatal(err)
+	}
+	if left, err := Settle(scratch, true); !left || err == nil {
+		t.Errorf("results that are not on disk: %t, %v", left, err)
+	}
+}
+
+// TestScratchOfAccount: a process that runs as another account has its directory for itself, which lies in
+// one of the daemon's own.
+func TestScratchOfAccount(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("only root gives directories away")
+	}
+	f := Files{Home: t.TempDir(), Site: "here", Shared: filepath.Join(t.TempDir(), "shared")}
+	account := new(Account)
+	account.User, account.Group = 12345, 23456
+	dir := f.outside("here", Process{Task: grid.TaskID{Job: grid.JobID{Hi: 1, Lo: 2}, Epoch: 1}}) + ScratchSuffix
+	if err := f.makeScratch("here", dir, account); err != nil {
+		t.Fatal(err)
+	}
+	info, err := os.Lstat(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s := info.Sys().(*syscall.Stat_t); s.Uid != account.User || s.Gid != account.Group || info.Mode().Perm() != 0o700 {
+		t.Errorf("the directory is of %d:%d, mode %v", s.Uid, s.Gid, info.Mode())
+	}
+	if err := os.Chown(f.Shared, 12345, 23456); err != nil {
+		t.Fatal(err)
+	}
+	if err := f.makeScratch("here", dir, account); err == nil {
+		t.Error("a directory is made in one that another user has put there")
 	}
 }
