@@ -15,17 +15,28 @@ const Issuer grid.SiteID = "(issuer)"
 type account struct {
 	site grid.SiteID
 	Balance
-	last    uint64   // sequence of the newest transaction in it
-	history []uint64 // sequences of its transactions that are kept, oldest first
-	holds   int      // cheques it has written that are remembered
-	record  string   // key
+	last      uint64   // sequence of the newest transaction in it
+	history   []uint64 // sequences of its transactions that are kept, oldest first
+	holds     int      // cheques it has written that are remembered
+	record    string   // key
+	refused   refusals // of transfers from it
+	forgotten refusals // those of which only this is known: of before the bank started
 }
 
 // accountPrefix is where accounts are stored.
 const accountPrefix = "bank/account/"
 
+// newAccount returns the account of a site, empty.
 func newAccount(site grid.SiteID) *account {
 	return &account{site: site, record: accountPrefix + string(site)}
+}
+
+// openAccount returns the account of a site that had none. Whoever asked it to move credits before
+// was told so, and has nothing moved by a late copy.
+func openAccount(now grid.Time, site grid.SiteID) *account {
+	a := newAccount(site)
+	a.refused = refusals{asked: now, at: now, why: NoAccount}
+	return a
 }
 
 // apply adds one side of transaction t, or returns why that cannot be: the sum
@@ -52,10 +63,11 @@ type accountRecord struct {
 	of                 *account
 	settled, committed grid.Credits
 	last               uint64
+	refused            refusals
 }
 
 func (r *accountRecord) set(a *account) *accountRecord {
-	*r = accountRecord{a, a.Settled, a.Committed, a.last}
+	*r = accountRecord{a, a.Settled, a.Committed, a.last, a.refused}
 	return r
 }
 
@@ -65,7 +77,7 @@ func (r *accountRecord) RecordKey() string { return r.of.record }
 // AppendRecord implements grid.Record.
 func (r *accountRecord) AppendRecord(dst []byte) []byte {
 	return appendProto(dst, &wirepb.BankAccountRecord{
-		Site: string(r.of.site), Settled: int64(r.settled), Committed: int64(r.committed), Last: r.last,
+		Site: string(r.of.site), Settled: int64(r.settled), Committed: int64(r.committed), Last: r.last, Refused: r.refused.proto(),
 	})
 }
 

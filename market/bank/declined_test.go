@@ -39,6 +39,65 @@ func TestRefusedTransferStaysUndone(t *testing.T) {
 	}
 }
 
+// TestRestartedBankKnowsWhatItRefused: what was asked for before the last transfer of an account that was
+// refused, or before the account was opened, moves nothing after a restart, nor when more were refused
+// since than are remembered one by one. What is asked for later does.
+func TestRestartedBankKnowsWhatItRefused(t *testing.T) {
+	const asked = 10 * grid.Second
+	restarted := func(t *testing.T, l *Ledger, out *grid.Outbox) *Ledger {
+		d := disk{}
+		d.write(out, -1)
+		out.Reset()
+		return d.desk(t, asked+2, Config{Self: here, Offer: true}, out).Ledger()
+	}
+	crowded := func(t *testing.T, l *Ledger, out *grid.Outbox) *Ledger {
+		for n := range uint64(declinedMax) {
+			l.Transfer(asked+2, carol, &TransferRequest{ID: id(1000 + n), To: bob, Amount: credits(100), Asked: 1}, out)
+		}
+		return l
+	}
+	const dave grid.SiteID = "dave"
+	for name, since := range map[string]func(*testing.T, *Ledger, *grid.Outbox) *Ledger{"restarted": restarted, "crowded": crowded} {
+		for _, tt := range []struct {
+			what       string
+			payer      grid.SiteID
+			now, asked grid.Time
+			moved      bool
+		}{
+			{"a copy", bob, asked + 5, asked, false},
+			{"one that was asked for before", bob, asked + 5, asked - 1, false},
+			{"asked again", bob, asked + 5, asked + 1, true},
+			{"of software that does not say when", bob, asked + 5, 0, true},
+			{"a copy when none can come", bob, asked + 1 + copyLife, asked, true},
+			{"of another account", alice, asked + 5, asked, true},
+			{"a copy of who had no account", dave, asked + 5, asked, false},
+			{"asked for when there was one", dave, asked + 5, asked + 3, true},
+		} {
+			if name == "crowded" && tt.payer == dave {
+				continue // only what accounts have refused is of lasting use
+			}
+			t.Run(name+"/"+tt.what, func(t *testing.T) {
+				l, _, out := books(t)
+				for _, payer := range []grid.SiteID{bob, dave} {
+					if r := l.Transfer(asked+1, payer, &TransferRequest{ID: id(70), To: carol, Amount: credits(4), Asked: asked}, out); r == Done {
+						t.Fatal("moved without credits")
+					}
+				}
+				for i, payer := range []grid.SiteID{bob, dave} {
+					if r := l.Grant(asked+1, &Grant{ID: id(uint64(80 + i)), To: payer, Amount: credits(4)}, out); r != Done {
+						t.Fatal(r)
+					}
+				}
+				l = since(t, l, out)
+				r := l.Transfer(tt.now, tt.payer, &TransferRequest{ID: id(70), To: carol, Amount: credits(4), Asked: tt.asked}, out)
+				if (r == Done) != tt.moved {
+					t.Errorf("%v, want that it is moved: %t", r, tt.moved)
+				}
+			})
+		}
+	}
+}
+
 // TestDeclinedAreBounded: a refusal is known for as long as a copy may be under way, and only the latest are.
 func TestDeclinedAreBounded(t *testing.T) {
 	var d declined

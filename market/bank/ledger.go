@@ -59,16 +59,41 @@ func (l *Ledger) Grant(now grid.Time, g *Grant, out *grid.Outbox) Refusal {
 // credits once. A copy of a request that was refused is refused, whatever there is by then.
 func (l *Ledger) Transfer(now grid.Time, from grid.SiteID, r *TransferRequest, out *grid.Outbox) Refusal {
 	id := moveKey{from, r.ID}
-	if why, copied := l.declined.copied(now, id, r.Asked); copied && l.moved[id] == nil {
+	if why, copied := l.refusedBefore(now, id, r.Asked); copied && l.moved[id] == nil {
 		return l.refuse(why)
 	}
 	refusal := l.move(Transaction{
 		At: now, Kind: KindTransfer, Payer: from, Payee: r.To, Task: grid.TaskID{Job: r.ID}, Amount: r.Amount,
 	}, out)
-	if refusal != Done {
-		l.declined.add(now, id, r.Asked, refusal)
+	if refusal != Done && r.Asked != 0 {
+		l.decline(now, id, r.Asked, refusal, out)
 	}
 	return l.refuse(refusal)
+}
+
+// refusedBefore returns why a request for a transfer was refused of which this is a copy, and whether
+// it is one.
+func (l *Ledger) refusedBefore(now grid.Time, id moveKey, asked grid.Time) (Refusal, bool) {
+	if why, copied := l.declined.copied(now, id, asked); copied {
+		return why, true
+	}
+	a := l.accounts[id.payer]
+	if a == nil || !a.forgotten.copied(now, asked) {
+		return Done, false
+	}
+	return a.forgotten.why, true
+}
+
+// decline notes that a transfer was refused.
+func (l *Ledger) decline(now grid.Time, id moveKey, asked grid.Time, why Refusal, out *grid.Outbox) {
+	noted, crowded := l.declined.add(now, id, asked, why)
+	if a := l.accounts[crowded.id.payer]; a != nil {
+		a.forgotten.add(crowded)
+	}
+	if a := l.accounts[id.payer]; a != nil {
+		a.refused.add(noted)
+		out.Save(l.records.New().set(a))
+	}
 }
 
 // move posts a grant or transfer, once.
@@ -272,7 +297,7 @@ func (l *Ledger) post(made Transaction, out *grid.Outbox) *Transaction {
 		if p.site == "" || p.settled == 0 && p.committed == 0 {
 			continue
 		}
-		a := l.open(p.site)
+		a := l.open(t.At, p.site)
 		if err := a.apply(t, p); err != nil { // whoever made the transaction has checked
 			panic("bank: " + err.Error())
 		}
@@ -288,10 +313,10 @@ func (l *Ledger) post(made Transaction, out *grid.Outbox) *Transaction {
 }
 
 // open returns the account of a site, a new one if there is none.
-func (l *Ledger) open(site grid.SiteID) *account {
+func (l *Ledger) open(now grid.Time, site grid.SiteID) *account {
 	a := l.accounts[site]
 	if a == nil {
-		a = newAccount(site)
+		a = openAccount(now, site)
 		l.accounts[site] = a
 		for _, h := range l.holds { // whoever was promised something before it had an account
 			if h.state == holdOpen && h.Payee == site {

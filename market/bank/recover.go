@@ -49,6 +49,7 @@ func (l *Ledger) account(value []byte) error {
 	a := newAccount(c.site("site", p.Site))
 	c.Within("settled", p.Settled, -int64(grid.CreditsMax), int64(grid.CreditsMax))
 	a.Settled, a.Committed, a.last = grid.Credits(p.Settled), c.amount("committed", p.Committed, 0), p.Last
+	a.refused = c.refusals(p.Refused)
 	l.accounts[a.site] = a
 	return c.Err
 }
@@ -110,6 +111,9 @@ func (l *Ledger) recover(now grid.Time, r *recovery, out *grid.Outbox) error {
 		}
 		out.Save(h)
 	}
+	for _, a := range l.accounts {
+		a.forgotten = a.refused
+	}
 	for _, h := range l.holds {
 		if a := l.accounts[h.Payee]; a != nil && h.state == holdOpen {
 			a.Incoming += h.Ceiling
@@ -132,7 +136,7 @@ func (l *Ledger) redo(t *Transaction, made map[*hold]bool, out *grid.Outbox) err
 		}
 		a := l.accounts[p.site]
 		if a == nil {
-			a = newAccount(p.site)
+			a = openAccount(t.At, p.site)
 			l.accounts[p.site] = a
 		}
 		a.history = append(a.history, t.Sequence)

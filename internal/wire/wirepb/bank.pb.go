@@ -1037,7 +1037,8 @@ type BankAccountRecord struct {
 	Site          string                 `protobuf:"bytes,1,opt,name=site,proto3" json:"site,omitempty"`
 	Settled       int64                  `protobuf:"varint,2,opt,name=settled,proto3" json:"settled,omitempty"`
 	Committed     int64                  `protobuf:"varint,3,opt,name=committed,proto3" json:"committed,omitempty"`
-	Last          uint64                 `protobuf:"varint,4,opt,name=last,proto3" json:"last,omitempty"` // newest transaction in it
+	Last          uint64                 `protobuf:"varint,4,opt,name=last,proto3" json:"last,omitempty"`      // newest transaction in it
+	Refused       *BankRefused           `protobuf:"bytes,5,opt,name=refused,proto3" json:"refused,omitempty"` // latest of its transfers
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1100,6 +1101,74 @@ func (x *BankAccountRecord) GetLast() uint64 {
 	return 0
 }
 
+func (x *BankAccountRecord) GetRefused() *BankRefused {
+	if x != nil {
+		return x.Refused
+	}
+	return nil
+}
+
+// BankRefused says which transfers of an account the bank has refused, copies of which may be under way.
+type BankRefused struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Asked         int64                  `protobuf:"varint,1,opt,name=asked,proto3" json:"asked,omitempty"` // by the sender's clock: the latest of them
+	At            int64                  `protobuf:"varint,2,opt,name=at,proto3" json:"at,omitempty"`       // by the bank's
+	Why           uint32                 `protobuf:"varint,3,opt,name=why,proto3" json:"why,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *BankRefused) Reset() {
+	*x = BankRefused{}
+	mi := &file_wirepb_bank_proto_msgTypes[14]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *BankRefused) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*BankRefused) ProtoMessage() {}
+
+func (x *BankRefused) ProtoReflect() protoreflect.Message {
+	mi := &file_wirepb_bank_proto_msgTypes[14]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use BankRefused.ProtoReflect.Descriptor instead.
+func (*BankRefused) Descriptor() ([]byte, []int) {
+	return file_wirepb_bank_proto_rawDescGZIP(), []int{14}
+}
+
+func (x *BankRefused) GetAsked() int64 {
+	if x != nil {
+		return x.Asked
+	}
+	return 0
+}
+
+func (x *BankRefused) GetAt() int64 {
+	if x != nil {
+		return x.At
+	}
+	return 0
+}
+
+func (x *BankRefused) GetWhy() uint32 {
+	if x != nil {
+		return x.Why
+	}
+	return 0
+}
+
 // BankHoldRecord is a cheque as the bank stores it.
 type BankHoldRecord struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -1113,7 +1182,7 @@ type BankHoldRecord struct {
 
 func (x *BankHoldRecord) Reset() {
 	*x = BankHoldRecord{}
-	mi := &file_wirepb_bank_proto_msgTypes[14]
+	mi := &file_wirepb_bank_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1125,7 +1194,7 @@ func (x *BankHoldRecord) String() string {
 func (*BankHoldRecord) ProtoMessage() {}
 
 func (x *BankHoldRecord) ProtoReflect() protoreflect.Message {
-	mi := &file_wirepb_bank_proto_msgTypes[14]
+	mi := &file_wirepb_bank_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1138,7 +1207,7 @@ func (x *BankHoldRecord) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BankHoldRecord.ProtoReflect.Descriptor instead.
 func (*BankHoldRecord) Descriptor() ([]byte, []int) {
-	return file_wirepb_bank_proto_rawDescGZIP(), []int{14}
+	return file_wirepb_bank_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *BankHoldRecord) GetCheque() *BankCheque {
@@ -1184,7 +1253,7 @@ type BankPaymentRecord struct {
 
 func (x *BankPaymentRecord) Reset() {
 	*x = BankPaymentRecord{}
-	mi := &file_wirepb_bank_proto_msgTypes[15]
+	mi := &file_wirepb_bank_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1196,7 +1265,7 @@ func (x *BankPaymentRecord) String() string {
 func (*BankPaymentRecord) ProtoMessage() {}
 
 func (x *BankPaymentRecord) ProtoReflect() protoreflect.Message {
-	mi := &file_wirepb_bank_proto_msgTypes[15]
+	mi := &file_wirepb_bank_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1209,7 +1278,7 @@ func (x *BankPaymentRecord) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BankPaymentRecord.ProtoReflect.Descriptor instead.
 func (*BankPaymentRecord) Descriptor() ([]byte, []int) {
-	return file_wirepb_bank_proto_rawDescGZIP(), []int{15}
+	return file_wirepb_bank_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *BankPaymentRecord) GetCheque() *BankCheque {
@@ -1270,7 +1339,7 @@ type BankBillRecord struct {
 
 func (x *BankBillRecord) Reset() {
 	*x = BankBillRecord{}
-	mi := &file_wirepb_bank_proto_msgTypes[16]
+	mi := &file_wirepb_bank_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1282,7 +1351,7 @@ func (x *BankBillRecord) String() string {
 func (*BankBillRecord) ProtoMessage() {}
 
 func (x *BankBillRecord) ProtoReflect() protoreflect.Message {
-	mi := &file_wirepb_bank_proto_msgTypes[16]
+	mi := &file_wirepb_bank_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1295,7 +1364,7 @@ func (x *BankBillRecord) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BankBillRecord.ProtoReflect.Descriptor instead.
 func (*BankBillRecord) Descriptor() ([]byte, []int) {
-	return file_wirepb_bank_proto_rawDescGZIP(), []int{16}
+	return file_wirepb_bank_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *BankBillRecord) GetCheque() *BankCheque {
@@ -1435,12 +1504,17 @@ const file_wirepb_bank_proto_rawDesc = "" +
 	"\x06refund\x18\t \x01(\x03R\x06refund\x12\x18\n" +
 	"\aexpires\x18\n" +
 	" \x01(\x03R\aexpires\x12\x12\n" +
-	"\x04hash\x18\v \x01(\fR\x04hash\"s\n" +
+	"\x04hash\x18\v \x01(\fR\x04hash\"\xa4\x01\n" +
 	"\x11BankAccountRecord\x12\x12\n" +
 	"\x04site\x18\x01 \x01(\tR\x04site\x12\x18\n" +
 	"\asettled\x18\x02 \x01(\x03R\asettled\x12\x1c\n" +
 	"\tcommitted\x18\x03 \x01(\x03R\tcommitted\x12\x12\n" +
-	"\x04last\x18\x04 \x01(\x04R\x04last\"\x80\x01\n" +
+	"\x04last\x18\x04 \x01(\x04R\x04last\x12/\n" +
+	"\arefused\x18\x05 \x01(\v2\x15.gridnode.BankRefusedR\arefused\"E\n" +
+	"\vBankRefused\x12\x14\n" +
+	"\x05asked\x18\x01 \x01(\x03R\x05asked\x12\x0e\n" +
+	"\x02at\x18\x02 \x01(\x03R\x02at\x12\x10\n" +
+	"\x03why\x18\x03 \x01(\rR\x03why\"\x80\x01\n" +
 	"\x0eBankHoldRecord\x12,\n" +
 	"\x06cheque\x18\x01 \x01(\v2\x14.gridnode.BankChequeR\x06cheque\x12\x14\n" +
 	"\x05state\x18\x02 \x01(\rR\x05state\x12\x12\n" +
@@ -1474,7 +1548,7 @@ func file_wirepb_bank_proto_rawDescGZIP() []byte {
 	return file_wirepb_bank_proto_rawDescData
 }
 
-var file_wirepb_bank_proto_msgTypes = make([]protoimpl.MessageInfo, 17)
+var file_wirepb_bank_proto_msgTypes = make([]protoimpl.MessageInfo, 18)
 var file_wirepb_bank_proto_goTypes = []any{
 	(*BankCheque)(nil),        // 0: gridnode.BankCheque
 	(*BankReceipt)(nil),       // 1: gridnode.BankReceipt
@@ -1490,22 +1564,24 @@ var file_wirepb_bank_proto_goTypes = []any{
 	(*BankInform)(nil),        // 11: gridnode.BankInform
 	(*BankTransaction)(nil),   // 12: gridnode.BankTransaction
 	(*BankAccountRecord)(nil), // 13: gridnode.BankAccountRecord
-	(*BankHoldRecord)(nil),    // 14: gridnode.BankHoldRecord
-	(*BankPaymentRecord)(nil), // 15: gridnode.BankPaymentRecord
-	(*BankBillRecord)(nil),    // 16: gridnode.BankBillRecord
+	(*BankRefused)(nil),       // 14: gridnode.BankRefused
+	(*BankHoldRecord)(nil),    // 15: gridnode.BankHoldRecord
+	(*BankPaymentRecord)(nil), // 16: gridnode.BankPaymentRecord
+	(*BankBillRecord)(nil),    // 17: gridnode.BankBillRecord
 }
 var file_wirepb_bank_proto_depIdxs = []int32{
 	12, // 0: gridnode.BankInform.transactions:type_name -> gridnode.BankTransaction
-	0,  // 1: gridnode.BankHoldRecord.cheque:type_name -> gridnode.BankCheque
-	0,  // 2: gridnode.BankPaymentRecord.cheque:type_name -> gridnode.BankCheque
-	0,  // 3: gridnode.BankBillRecord.cheque:type_name -> gridnode.BankCheque
-	1,  // 4: gridnode.BankBillRecord.claim:type_name -> gridnode.BankReceipt
-	1,  // 5: gridnode.BankBillRecord.agreement:type_name -> gridnode.BankReceipt
-	6,  // [6:6] is the sub-list for method output_type
-	6,  // [6:6] is the sub-list for method input_type
-	6,  // [6:6] is the sub-list for extension type_name
-	6,  // [6:6] is the sub-list for extension extendee
-	0,  // [0:6] is the sub-list for field type_name
+	14, // 1: gridnode.BankAccountRecord.refused:type_name -> gridnode.BankRefused
+	0,  // 2: gridnode.BankHoldRecord.cheque:type_name -> gridnode.BankCheque
+	0,  // 3: gridnode.BankPaymentRecord.cheque:type_name -> gridnode.BankCheque
+	0,  // 4: gridnode.BankBillRecord.cheque:type_name -> gridnode.BankCheque
+	1,  // 5: gridnode.BankBillRecord.claim:type_name -> gridnode.BankReceipt
+	1,  // 6: gridnode.BankBillRecord.agreement:type_name -> gridnode.BankReceipt
+	7,  // [7:7] is the sub-list for method output_type
+	7,  // [7:7] is the sub-list for method input_type
+	7,  // [7:7] is the sub-list for extension type_name
+	7,  // [7:7] is the sub-list for extension extendee
+	0,  // [0:7] is the sub-list for field type_name
 }
 
 func init() { file_wirepb_bank_proto_init() }
@@ -1519,7 +1595,7 @@ func file_wirepb_bank_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_wirepb_bank_proto_rawDesc), len(file_wirepb_bank_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   17,
+			NumMessages:   18,
 			NumExtensions: 0,
 			NumServices:   0,
 		},
