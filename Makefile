@@ -102,10 +102,8 @@ census: $(BIN) ## count how often what chaos can strike comes, in SEEDS=1000 see
 	  sed -nE 's/^"(before|between) (.*),[0-9]+$$/"\2/p' | grep -v ',0$$' | LC_ALL=C sort > bin/census.csv
 	cp bin/census.csv testnet/scenario/chaos/point/census.csv
 
-fuzz: ## run every fuzz target for FUZZTIME (default 10s) each
-	@for p in $$($(GO) list ./...); do \
-	  for f in $$($(GO) test -list '^Fuzz' $$p | grep '^Fuzz' || true); do \
-	    echo "$$p $$f"; $(GO) test -run '^$$' -fuzz "^$$f$$" -fuzztime $${FUZZTIME:-10s} $$p; done; done
+fuzz: ## run every fuzz target for FUZZTIME (default 10s), those run least first, count and keep what they find; ONLY="lease,market/bank.FuzzLoad"
+	$(GO) run ./test/fuzz -only '$(ONLY)' -turn $(or $(FUZZTIME),10s) $(FUZZ)
 
 proto: ## regenerate the protobuf code (needs protoc, see deps)
 	$(GO) build -modfile=tools/go.mod -o bin/protoc-gen-go google.golang.org/protobuf/cmd/protoc-gen-go

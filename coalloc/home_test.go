@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"gridnode/grid"
+	"gridnode/internal/corpus"
 	"gridnode/internal/lrms"
 	"gridnode/lease"
 )
@@ -159,6 +160,7 @@ func FuzzDecodeHome(f *testing.F) {
 	e := &homeLease{Lease: lease.Lease{ID: lease.ID{Borrower: "h", Number: homeMark + 9}, Processors: 3, Limit: grid.Hour, State: lease.Active, Subject: jobID(4)}}
 	f.Add((*homeRecord)(e).AppendRecord(nil))
 	f.Add([]byte{1})
+	corpus.Add(f)
 	f.Fuzz(func(t *testing.T, b []byte) {
 		e, err := decodeHome("h", b)
 		if err != nil {

@@ -14,6 +14,7 @@ import (
 
 	"gridnode/directory/trie"
 	"gridnode/grid"
+	"gridnode/internal/corpus"
 	"gridnode/internal/wire"
 )
 
@@ -276,6 +277,7 @@ func fuzz(f *testing.F, p *wire.Protocol, kind grid.Kind, from grid.SiteID, mess
 			f.Add(frame)
 		}
 	}
+	corpus.Add(f)
 	f.Fuzz(func(t *testing.T, frame []byte) {
 		m, err := decodeFrame(p, from, frame)
 		if err != nil {

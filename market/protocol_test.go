@@ -10,6 +10,7 @@ import (
 	"pgregory.net/rapid"
 
 	"gridnode/grid"
+	"gridnode/internal/corpus"
 	"gridnode/internal/wire"
 	"gridnode/internal/wire/wirepb"
 )
@@ -338,6 +339,7 @@ func fuzzDecoder(f *testing.F, kind grid.Kind, draw func(drawn) wire.Message) {
 		}).Example(seed)
 		f.Add(example)
 	}
+	corpus.Add(f)
 	f.Fuzz(func(t *testing.T, body []byte) {
 		m, err := Protocol.Decoders[kind]("a", body)
 		if err != nil {

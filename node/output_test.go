@@ -20,6 +20,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"gridnode/grid"
+	"gridnode/internal/corpus"
 	"gridnode/internal/wire"
 	"gridnode/internal/wire/wirepb"
 	"gridnode/node/p2p"
@@ -552,6 +553,7 @@ func FuzzDecodeOutput(f *testing.F) {
 		b, _ := proto.Marshal(m)
 		f.Add(b)
 	}
+	corpus.Add(f)
 	f.Fuzz(func(t *testing.T, b []byte) {
 		framed := func() *bufio.Reader {
 			return bufio.NewReader(bytes.NewReader(append(binary.AppendUvarint(nil, uint64(len(b))), b...)))

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"gridnode/grid"
+	"gridnode/internal/corpus"
 	"gridnode/internal/wire"
 )
 
@@ -451,6 +452,7 @@ func FuzzDecode(f *testing.F) {
 		}
 		f.Add(frame[1:])
 	}
+	corpus.Add(f)
 	f.Fuzz(func(t *testing.T, frame []byte) {
 		m, err := Protocol.Decode("a", frame)
 		if err != nil {

@@ -12,6 +12,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"gridnode/grid"
+	"gridnode/internal/corpus"
 	"gridnode/internal/wire"
 	"gridnode/internal/wire/wirepb"
 )
@@ -187,6 +188,7 @@ func FuzzDecode(f *testing.F) {
 		}
 		f.Add(uint8(i), body)
 	}
+	corpus.Add(f)
 	f.Fuzz(func(t *testing.T, kind uint8, body []byte) {
 		decode := Protocol.Decoders[kinds[int(kind)%len(kinds)]]
 		m, err := decode(s.id, body)

@@ -34,7 +34,7 @@ func (c *canned) output(_ context.Context, command string) ([]byte, error) {
 	}
 	for _, kind := range []struct{ has, file string }{
 		{"test/slurm/measure", "bench.txt"}, {"--seeds ", "campaign.json"}, {"testnet run", "run.json"}, {"testnet reproduce", "report.json"}, {"-live-report", "live.txt"}, {"testnet scale", "scale.json"},
-		{"-bench", "bench.txt"}, {"test/flood", "flood.json"}, {"mutants -sample", "mutation.json"}, {"test/mutants", "mutants.json"}, {"test/campaign", "damaged.json"}, {"go test", "log.txt"},
+		{"-bench", "bench.txt"}, {"test/flood", "flood.json"}, {"mutants -sample", "mutation.json"}, {"test/mutants", "mutants.json"}, {"test/campaign", "damaged.json"}, {"test/fuzz", "fuzz.json"}, {"go test", "log.txt"},
 	} {
 		if strings.Contains(command, kind.has) {
 			return os.ReadFile("testdata/canned/" + kind.file)
@@ -52,7 +52,7 @@ var somewhere = surroundings{
 
 // Canned results give the same pages, one for each kind of part.
 func TestPagesAreStable(t *testing.T) {
-	for _, name := range []string{"packing", "leases", "reproduction-grid-federation", "scale", "live-vs-virtual", "speed", "lookups", "floods", "mutants", "mutation", "campaign", "reliability"} {
+	for _, name := range []string{"packing", "leases", "reproduction-grid-federation", "scale", "live-vs-virtual", "speed", "lookups", "floods", "mutants", "mutation", "fuzz", "campaign", "reliability"} {
 		t.Run(name, func(t *testing.T) {
 			chosen, err := choose(subjects(), []string{name})
 			if err != nil {

@@ -11,7 +11,7 @@ func subjects() []subject {
 	return []subject{
 		federation(), delegation(), leasing(), coallocation(), packing(), chaos(), hostile(),
 		directory(), bank(), titan(), lookups(), starts(),
-		speed(), jobs(), files(), slurm(), floods(), mutants(), mutation(), realSites(), reliability(), live(), sizes(),
+		speed(), jobs(), files(), slurm(), floods(), mutants(), mutation(), fuzzed(), realSites(), reliability(), live(), sizes(),
 		reproduction("resource-delegation", true, "seconds", "The gain of resource delegation (2009), repeated"),
 		reproduction("grid-federation", true, "8 min", "Grid-Federation (2004), repeated"),
 		reproduction("co-allocation", false, "4 min", "Processor co-allocation in KOALA (2008), repeated"),

@@ -17,6 +17,7 @@ import (
 	"pgregory.net/rapid"
 
 	"gridnode/grid"
+	"gridnode/internal/corpus"
 	"gridnode/internal/wire"
 	"gridnode/internal/wire/wirepb"
 )
@@ -270,6 +271,7 @@ func FuzzDecode(f *testing.F) {
 		f.Fatal(err)
 	}
 	f.Add(frame)
+	corpus.Add(f)
 	f.Fuzz(func(t *testing.T, b []byte) {
 		body, err := wire.ReadFrame(bufio.NewReader(bytes.NewReader(b)))
 		if err != nil {
@@ -298,6 +300,7 @@ func FuzzOpen(f *testing.F) {
 		f.Fatal(err)
 	}
 	f.Add(envelope)
+	corpus.Add(f)
 	f.Fuzz(func(t *testing.T, b []byte) {
 		if _, _, err := wire.Open("quote", b); err != nil && !errors.Is(err, wire.ErrMalformed) {
 			t.Fatalf("untyped error %v", err)

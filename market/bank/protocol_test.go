@@ -13,6 +13,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"gridnode/grid"
+	"gridnode/internal/corpus"
 	"gridnode/internal/wire"
 	"gridnode/internal/wire/wirepb"
 )
@@ -175,6 +176,7 @@ func fuzz(f *testing.F, kind grid.Kind) {
 			from = sender
 		}
 	}
+	corpus.Add(f)
 	f.Fuzz(func(t *testing.T, body []byte) {
 		m, err := Protocol.Decoders[kind](from, body)
 		if err != nil {
@@ -212,6 +214,7 @@ func FuzzLoad(f *testing.F) {
 	for key, value := range d {
 		f.Add(key, value)
 	}
+	corpus.Add(f)
 	f.Fuzz(func(t *testing.T, key string, value []byte) {
 		var out grid.Outbox
 		desk := NewDesk(Config{Self: here, Offer: true}, 1)

@@ -14,6 +14,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"gridnode/grid"
+	"gridnode/internal/corpus"
 	"gridnode/internal/wire"
 	"gridnode/market/bank"
 )
@@ -396,6 +397,7 @@ func TestBadCheques(t *testing.T) {
 func FuzzDecode(f *testing.F) {
 	f.Add(uint8(0), []byte{8, 1, 16, 1})
 	f.Add(uint8(1), []byte{8, 1, 16, 1, 24, 2})
+	corpus.Add(f)
 	f.Fuzz(func(t *testing.T, which uint8, body []byte) {
 		kind := wire.FeeAdvance + grid.Kind(which%4)
 		m, err := Protocol.Decoders[kind]("site", body)

@@ -22,6 +22,7 @@ import (
 	"time"
 
 	"gridnode/grid"
+	"gridnode/internal/corpus"
 	"gridnode/internal/wire"
 )
 
@@ -689,6 +690,7 @@ func FuzzDecodeTree(f *testing.F) {
 	tree := &Tree{Entries: []Entry{{Name: "a", Kind: Folder, Mode: 0o755}, {Name: "a/l", Kind: Link, Target: "x"}, {Name: "a/x", Kind: File, Size: 3}}, Chunks: []Chunk{{Size: 3}}}
 	b, _, _ := tree.Encode()
 	f.Add(b)
+	corpus.Add(f)
 	f.Fuzz(func(t *testing.T, b []byte) {
 		tree, err := DecodeTree(b)
 		if err != nil {

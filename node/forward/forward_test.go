@@ -21,6 +21,7 @@ import (
 	"go.uber.org/goleak"
 
 	"gridnode/grid"
+	"gridnode/internal/corpus"
 	"gridnode/internal/wire"
 	"gridnode/node/p2p"
 )
@@ -378,6 +379,7 @@ func FuzzReadOpen(f *testing.F) {
 	}
 	f.Add(b.Bytes())
 	f.Add([]byte{2, 8, 1})
+	corpus.Add(f)
 	f.Fuzz(func(t *testing.T, frame []byte) {
 		got, rank, err := readOpen(bufio.NewReader(bytes.NewReader(frame)))
 		if err != nil {

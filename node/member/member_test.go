@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"gridnode/grid"
+	"gridnode/internal/corpus"
 	"gridnode/internal/wire"
 )
 
@@ -394,6 +395,7 @@ func FuzzVerify(f *testing.F) {
 	}
 	f.Add([]byte(NewProof(own)), list)
 	f.Add([]byte(NewProof(own, root.Certificate)), []byte(nil))
+	corpus.Add(f)
 	f.Fuzz(func(t *testing.T, proof, list []byte) {
 		if m, err := fed.Verify(proof, id, start); err == nil {
 			t.Fatalf("a forged member: %+v", m)

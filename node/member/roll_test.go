@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"gridnode/grid"
+	"gridnode/internal/corpus"
 	"gridnode/internal/wire"
 )
 
@@ -410,6 +411,7 @@ func FuzzMessages(f *testing.F) {
 		body, _ := wire.ReadFrame(bytes.NewReader(frame))
 		f.Add(body, "token")
 	}
+	corpus.Add(f)
 	f.Fuzz(func(t *testing.T, body []byte, token string) {
 		if _, err := p.Decode("x", body); err != nil && !errors.Is(err, wire.ErrMalformed) {
 			t.Fatalf("an error of no kind: %v", err)

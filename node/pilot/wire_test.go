@@ -10,6 +10,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"gridnode/grid"
+	"gridnode/internal/corpus"
 	"gridnode/internal/wire"
 	"gridnode/internal/wire/wirepb"
 )
@@ -148,6 +149,7 @@ func FuzzDecodeOrder(f *testing.F) {
 		}
 		f.Add(body)
 	}
+	corpus.Add(f)
 	f.Fuzz(func(t *testing.T, body []byte) {
 		var p wirepb.PilotOrder
 		if proto.Unmarshal(body, &p) != nil {
@@ -167,6 +169,7 @@ func FuzzDecodeOrder(f *testing.F) {
 // FuzzDecodeReport: whatever a lender sends, decoding it does not panic.
 func FuzzDecodeReport(f *testing.F) {
 	f.Add([]byte{8, 1})
+	corpus.Add(f)
 	f.Fuzz(func(t *testing.T, body []byte) {
 		var p wirepb.PilotReport
 		if proto.Unmarshal(body, &p) != nil {

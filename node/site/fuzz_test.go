@@ -17,6 +17,7 @@ import (
 	"gridnode/directory/record"
 	"gridnode/directory/sibling"
 	"gridnode/grid"
+	"gridnode/internal/corpus"
 	"gridnode/internal/wire"
 	"gridnode/lease"
 	"gridnode/market"
@@ -40,6 +41,7 @@ func FuzzSite(f *testing.F) {
 			f.Add(uint8(i), changes)
 		}
 	}
+	corpus.Add(f)
 	f.Fuzz(func(t *testing.T, which uint8, changes []byte) {
 		x := &mess{n: newNetwork(t), changes: changes[:min(len(changes), 200)], over: map[overKey]State{}}
 		for _, d := range conversations[int(which)%len(conversations)] {

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"gridnode/grid"
+	"gridnode/internal/corpus"
 	"gridnode/internal/lrms"
 	"gridnode/market"
 	"gridnode/node/quota"
@@ -386,6 +387,7 @@ func FuzzDecodeEntry(f *testing.F) {
 	for _, r := range b.records {
 		f.Add(r)
 	}
+	corpus.Add(f)
 	f.Fuzz(func(t *testing.T, record []byte) {
 		e, err := decodeEntry(record)
 		if err != nil {

@@ -15,6 +15,7 @@ import (
 	"pgregory.net/rapid"
 
 	"gridnode/grid"
+	"gridnode/internal/corpus"
 )
 
 const swfSample = `; Version: 2.2
@@ -536,6 +537,7 @@ func FuzzSWF(f *testing.F) {
 	f.Add([]byte(line(6, "1.5") + "\n" + line(2, "-5")))
 	f.Add([]byte(line(11, "-4") + "\n" + line(1, "-2") + "\n" + line(12, "x")))
 	f.Add([]byte(";\n;\n#\n\x00\n"))
+	corpus.Add(f)
 	f.Fuzz(fuzzReader)
 }
 
@@ -543,6 +545,7 @@ func FuzzGWF(f *testing.F) {
 	f.Add([]byte(gwfSample))
 	f.Add(compressed(f, gwfSample))
 	f.Add([]byte(strings.Replace(gwfSample, "U12", "-", 1)))
+	corpus.Add(f)
 	f.Fuzz(fuzzReader)
 }
 

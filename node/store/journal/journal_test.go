@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"gridnode/internal/corpus"
 )
 
 // write makes a journal of the given records and returns its path and offsets.
@@ -191,6 +193,7 @@ func FuzzRead(f *testing.F) {
 	f.Add([]byte("gjl1"))
 	f.Add(appendFrame(appendFrame(nil, 0, []byte("a")), 13, []byte("b")))
 	dir := f.TempDir()
+	corpus.Add(f)
 	f.Fuzz(func(t *testing.T, content []byte) {
 		path := filepath.Join(dir, "journal")
 		if err := os.WriteFile(path, content, 0o600); err != nil {
