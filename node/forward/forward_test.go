@@ -64,7 +64,7 @@ func sites(t *testing.T, n int) []*site {
 		all = append(all, s)
 	}
 	for _, s := range all {
-		for deadline := time.After(20 * time.Second); len(s.net.Peers(t.Context())) < n-1; {
+		for deadline := time.After(2 * time.Minute); len(s.net.Peers(t.Context())) < n-1; {
 			select {
 			case <-deadline:
 				t.Fatal("the sites have not found each other")

@@ -36,7 +36,7 @@ func TestTaskThatTheNewShimDoesNotKnowIsLost(t *testing.T) {
 		if left := p.files.Left(p.files.Site, id); there(scratch) || len(left) > 0 {
 			t.Errorf("its scratch directory is there still: %v; or what it has left: %v", there(scratch), left)
 		}
-	case <-time.After(20 * time.Second):
+	case <-time.After(patience):
 		t.Fatal("it was never reported")
 	}
 }
@@ -98,7 +98,7 @@ func TestEndIsReportedOnce(t *testing.T) {
 		select {
 		case e := <-reports:
 			return e
-		case <-time.After(20 * time.Second):
+		case <-time.After(patience):
 			t.Fatal("no end is reported")
 		}
 		return nil
@@ -158,10 +158,13 @@ func testProcesses(t *testing.T, ended func(*Ended)) *Processes {
 	return p
 }
 
+// patience is how long a test waits for what must come: that a busy machine needs long is no defect.
+const patience = 2 * time.Minute
+
 // until waits for a condition that must come true soon.
 func until(t *testing.T, what string, condition func() bool) {
 	t.Helper()
-	deadline := time.After(20 * time.Second)
+	deadline := time.After(patience)
 	for !condition() {
 		select {
 		case <-time.After(time.Millisecond):

@@ -32,7 +32,7 @@ func (s *testShim) look(task string, request console.Request) *console.Conn {
 			s.Fatal(err)
 		}
 		c = console.New(raw)
-		_ = raw.SetReadDeadline(time.Now().Add(20 * time.Second)) // no test waits for ever
+		_ = raw.SetReadDeadline(time.Now().Add(patience)) // no test waits for ever
 		err = c.Await()
 		if err != nil && !errors.Is(err, console.ErrAbsent) {
 			s.Fatal(err)
@@ -258,7 +258,7 @@ func TestTerminalThatIsLookedAtTooLate(t *testing.T) {
 	term.end(&Ended{ExitCode: 7})
 	term.watch(console.New(here))
 	c := console.New(there)
-	_ = there.SetReadDeadline(time.Now().Add(20 * time.Second))
+	_ = there.SetReadDeadline(time.Now().Add(patience))
 	if k, body, err := c.Receive(); k != console.Output || string(body) != "said" {
 		t.Fatalf("first: kind %d, %q, %v", k, body, err)
 	}

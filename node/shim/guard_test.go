@@ -42,7 +42,7 @@ func TestNothingOutlivesAKilledShim(t *testing.T) {
 	var list []int
 	wait := func(what string, done func() bool) {
 		t.Helper()
-		for late := time.After(20 * time.Second); !done(); {
+		for late := time.After(patience); !done(); {
 			select {
 			case <-time.After(time.Millisecond):
 			case <-late:

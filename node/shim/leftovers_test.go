@@ -33,7 +33,7 @@ func TestLeftoverThatIsExecuting(t *testing.T) {
 		return mark(pid)
 	}
 	gone := false // who was killed may take a moment to die
-	for deadline := time.Now().Add(2 * time.Minute); !gone && time.Now().Before(deadline); {
+	for deadline := time.Now().Add(patience); !gone && time.Now().Before(deadline); {
 		gone = l.kill()
 	}
 	if alive(ours.Process.Pid) {

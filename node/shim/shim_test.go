@@ -358,7 +358,7 @@ func TestGarbageOnTheSocket(t *testing.T) {
 				t.Logf("write: %v", err) // it may have had enough already
 			}
 			c.CloseWrite()
-			c.SetReadDeadline(time.Now().Add(20 * time.Second))
+			c.SetReadDeadline(time.Now().Add(patience))
 			r := bufio.NewReader(c)
 			var buf []byte
 			for {

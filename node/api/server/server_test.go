@@ -133,7 +133,7 @@ func newAPIBenchFor(t *testing.T, home string, cfg Config, limits site.Limits) *
 	}
 	t.Cleanup(func() {
 		b.client.HTTP().CloseIdleConnections()
-		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 		defer cancel()
 		if err := errors.Join(b.api.Close(ctx), <-served, <-served, host.Close()); err != nil {
 			t.Errorf("close: %v", err)
@@ -272,7 +272,7 @@ func TestAPIListsAndFilters(t *testing.T) {
 
 func TestAPIWatchTellsEveryEnd(t *testing.T) {
 	b := newAPIBench(t, t.TempDir())
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
 	over := make(map[string]string)
 	started := make(chan struct{})
