@@ -302,7 +302,6 @@ func (c *Circle) replied(now grid.Time, from grid.SiteID, m *Reply, out *grid.Ou
 		c.add(now, from, n.kin) // if there is no room any more, trim makes it
 	case !m.Taken && c.member(from) != nil:
 		c.remove(now, from)
-		c.budget = max(c.budget, 1) // for whom it gives instead
 	}
 	for _, site := range m.Others {
 		c.learn(now, site, false)
@@ -346,8 +345,8 @@ func (c *Circle) remove(now grid.Time, site grid.SiteID) {
 	if n := c.name(site); n != nil {
 		n.distance, n.greeted = m.distance, now
 	}
-	c.budget = max(c.budget, standIns) // for those who are known already
-	c.mend = min(c.mend, now+max(min(c.pace, lookAgain), lookMin))
+	c.budget = max(c.budget, standIns) // for those who are known already, or whom it gives instead
+	c.mend = min(c.mend, now+min(c.pace, lookAgain))
 	if c.cfg.Authority != "" && c.announce > now && !announced && c.announces() {
 		c.announce = min(c.announce, now+announceLost)
 		c.next = min(c.next, c.announce)

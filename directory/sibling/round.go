@@ -38,7 +38,7 @@ func (c *Circle) mended(now grid.Time) {
 	case c.room() <= 0:
 		return
 	case c.poor():
-		c.pace = max(min(c.pace, lookAgain), lookMin)
+		c.pace = min(c.pace, lookAgain)
 		c.look = now
 	default:
 		c.look = min(c.look, max(now, c.last.Add(lookMax)))
