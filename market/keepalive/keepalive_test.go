@@ -160,6 +160,19 @@ func TestMany(t *testing.T) {
 	if len(b.out.Sends) != 2 {
 		t.Errorf("%d messages", len(b.out.Sends))
 	}
+	some := 0
+	for range b.Each {
+		if some++; some == 3 {
+			break
+		}
+	}
+	all := map[grid.TaskID]bool{}
+	for home, id := range b.Each {
+		all[id] = home == "h"
+	}
+	if len(all) != heldMax+1 || some != 3 {
+		t.Errorf("%d executions are held, %d of 3", len(all), some)
+	}
 }
 
 // TestOf: which lease a job has.
@@ -190,9 +203,12 @@ func TestMessages(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		decode := DecodeRenew
-		if m.MessageKind() == wire.MarketRenewed {
-			decode = DecodeRenewed
+		decode, kind := DecodeRenew, wire.MarketRenew
+		if _, answer := m.(*Renewed); answer {
+			decode, kind = DecodeRenewed, wire.MarketRenewed
+		}
+		if got := m.MessageKind(); got != kind {
+			t.Errorf("%+v is of kind %v, want %v", m, got, kind)
 		}
 		back, err := decode("x", body)
 		if err != nil || fmt.Sprintf("%+v", back) != fmt.Sprintf("%+v", m) {
@@ -264,4 +280,93 @@ func TestDead(t *testing.T) {
 			t.Errorf("lease of %v: dead after %v, want just more than %v", lease, got-heard, least-heard)
 		}
 	}
+}
+
+// TestSaid: a home is told how long an execution has run, or when it begins as far as is known.
+func TestSaid(t *testing.T) {
+	const now = grid.Hour
+	never := Held{Start: grid.Never}
+	for _, c := range []struct {
+		name         string
+		begun        bool
+		start, until grid.Time
+		want         Held
+	}{
+		{"it runs", true, now - grid.Minute, 7, Held{Begun: true, Ran: grid.Minute, Start: grid.Never}},
+		{"it begins to run just now", true, now, 7, Held{Begun: true, Start: grid.Never}},
+		{"it runs from a time that is to come", true, now + 1, 7, Held{Begun: true, Start: grid.Never}},
+		{"it has run for ever", true, -grid.SpanMax, 7, Held{Begun: true, Ran: grid.SpanMax, Start: grid.Never}},
+		{"it begins", false, 0, grid.Minute, Held{Start: grid.Minute}},
+		{"it should have begun", false, 0, -1, Held{Start: 0}},
+		{"it begins some day", false, 0, grid.SpanMax + 1, Held{Start: grid.SpanMax}},
+		{"nobody knows when it begins", false, 0, grid.Never, never},
+	} {
+		b := new(bench)
+		b.Enter(0, "h", number(1), grid.Day, grid.Day)
+		if c.begun {
+			b.Begun(0, "h", number(1), c.start)
+		}
+		b.Soon(0, "h")
+		b.Tick(now, func(grid.TaskID) grid.Time { return c.until }, &b.out)
+		c.want.Task = number(1)
+		if got := b.out.Sends[0].Message.(*Renew).Held; len(got) != 1 || got[0] != c.want {
+			t.Errorf("%s: %+v, want %+v", c.name, got, c.want)
+		}
+	}
+}
+
+// TestWhen: a home is asked four times a lease, and four times as often from the first time on
+// that an answer has not come soon; at the end of a lease the site is told what has not begun.
+func TestWhen(t *testing.T) {
+	const lease, s = 40 * grid.Second, grid.Second
+	b := new(bench)
+	at := func(want grid.Time) {
+		t.Helper()
+		if got := b.Next(); got != want {
+			t.Errorf("at %v: next %v, want %v", b.now, got, want)
+		}
+	}
+	ask := func(now grid.Time, want ...string) {
+		t.Helper()
+		b.now = now
+		b.Tick(now, func(grid.TaskID) grid.Time { return grid.Never }, &b.out)
+		b.want(t, want...)
+	}
+	b.Begun(0, "h", number(1), 0) // nobody's
+	b.Enter(0, "h", number(1), lease, lease)
+	at(10 * s)
+	b.Enter(0, "h", number(2), 4*lease, 4*lease) // it does not put off the first
+	at(10 * s)
+	b.Enter(0, "h", number(3), lease, 25*s) // as a site does that comes up
+	at(5 * s)
+	b.Enter(s, "h", number(3), lease, lease/2) // it is known already
+	at(s)
+	b.Begun(3*s, "h", number(2), 0)
+	at(s)
+	ask(s, "h: 1 at 1, begun false", "h: 2 at 1, begun true", "h: 3 at 1, begun false")
+	at(11 * s)
+	b.Renewed(2*s, "h", &Renewed{Stamp: s}, &b.out)
+	ask(11*s, "h: 1 at 11, begun false", "h: 2 at 11, begun true", "h: 3 at 11, begun false")
+	at(21 * s) // the last one was answered
+	b.Soon(11*s, "h")
+	ask(11*s+lost-1, "h: 1 at 11, begun false", "h: 2 at 11, begun true", "h: 3 at 11, begun false")
+	at(21*s + lost - 1)
+	b.Soon(11*s+lost, "h")
+	ask(12*s-1, "h: 1 at 11, begun false", "h: 2 at 11, begun true", "h: 3 at 11, begun false")
+	if want := 12*s - 1 + lease/shares/hurry; b.Next() != want { // lost after the one before
+		t.Errorf("next %v, want %v", b.Next(), want)
+	}
+	b.Renewed(13*s, "h", &Renewed{Stamp: 12*s - 1, Renewed: []grid.TaskID{number(1)}}, &b.out)
+	b.want(t, "1 goes on until 51")
+	b.Renewed(13*s, "h", &Renewed{Stamp: 12*s - 1, Renewed: []grid.TaskID{number(1)}}, &b.out)
+	b.want(t) // said once
+	ask(23*s, "h: 1 at 23, begun false", "h: 2 at 23, begun true", "h: 3 at 23, begun false")
+	at(25 * s) // the end of the third
+	b.Renewed(23*s, "h", &Renewed{Stamp: 23 * s, Renewed: []grid.TaskID{number(1)}}, &b.out)
+	b.want(t, "1 goes on until 63")
+	b.Leave("h", number(2))
+	b.Enter(24*s, "h", number(4), lease, 64*s)
+	ask(25*s, "h: 1 at 25, begun false", "h: 4 at 25, begun false", "3 has lapsed")
+	b.Renewed(25*s, "h", &Renewed{Stamp: 24 * s, Renewed: []grid.TaskID{number(3)}}, &b.out)
+	b.want(t) // too late
 }
