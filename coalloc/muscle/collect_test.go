@@ -106,6 +106,9 @@ func TestAssignOnArrival(t *testing.T) {
 		job := jobOf(id, 4, 30*grid.Second, grid.Hour)
 		h.Collect(0, job, nil, nil, 0)
 		h.Assign(0, job.ID, members)
+		if got, want := h.waiting[job.ID].site, []grid.SiteID{"b", "a", "b"}[id]; got != want {
+			t.Errorf("DLL chose %q for job %d on arrival, want %s", got, id, want)
+		}
 	}
 	at := map[uint64]grid.SiteID{}
 	w := h.Close(0, members)
@@ -133,5 +136,31 @@ func TestAssignOnArrival(t *testing.T) {
 	members[1].Presence = Silent
 	if w := h.Close(0, members); len(w.Allotments) != 1 || members[w.Allotments[0].Member].Site != "a" {
 		t.Errorf("the chosen cluster is away: %+v", w.Allotments)
+	}
+}
+
+// TestCollectSettings: a rule is what its name says, and only the policies that choose on
+// arrival do so, where the makespan says when jobs are shared out.
+func TestCollectSettings(t *testing.T) {
+	for _, rule := range []Collect{CollectWindow, CollectMakespan} {
+		if back, err := ParseCollect(rule.String()); back != rule || err != nil {
+			t.Errorf("%v is taken as %v, %v", rule, back, err)
+		}
+		h := newHeadFor(t, HeadConfig{Collect: rule, Threshold: 7 * grid.Second, Policy: PolicyDLL})
+		if got, threshold := h.Collects(); got != rule || threshold != 7*grid.Second {
+			t.Errorf("set to %v, it collects by %v of %v", rule, got, threshold)
+		}
+		job := jobOf(1, 1, grid.Second, grid.Hour)
+		h.Collect(0, job, nil, nil, 0)
+		h.Assign(0, job.ID, []Member{memberOf("a", 4)})
+		if got, want := h.OnArrival(), rule == CollectMakespan; got != want || (h.waiting[job.ID].site == "a") != want {
+			t.Errorf("by %v it chooses on arrival: %t, %q", rule, got, h.waiting[job.ID].site)
+		}
+		if h = newHeadFor(t, HeadConfig{Collect: rule, Policy: PolicyMuscle}); h.OnArrival() {
+			t.Errorf("by %v MUSCLE chooses on arrival", rule)
+		}
+	}
+	if rule, err := ParseCollect("never"); err == nil || rule != 0 {
+		t.Errorf("%v, %v", rule, err)
 	}
 }

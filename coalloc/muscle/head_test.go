@@ -264,6 +264,51 @@ func TestMemberFree(t *testing.T) {
 	}
 }
 
+// TestMemberHas: what a cluster was given is counted in units, and in spans and instants that
+// can be added.
+func TestMemberHas(t *testing.T) {
+	m := memberOf("a", 8)
+	for _, c := range []struct {
+		booked Booking
+		want   Held
+	}{
+		{Booking{Processors: 3, Start: 10, Finish: 25, Arrival: -5, Deadline: 40}, Held{Processors: 2, Span: 15, Arrival: -5, Deadline: 40}},
+		{Booking{Processors: 4, Start: -10, Finish: 25, Deadline: grid.Never}, Held{Processors: 2, Span: 35, Deadline: grid.Never}},
+		{Booking{Processors: 0, Start: 25, Finish: 10, Arrival: 5, Deadline: -40}, Held{Processors: 1, Deadline: -40}},
+		{
+			Booking{Processors: 100, Start: -spanMax, Finish: spanMax, Arrival: -spanMax - 1, Deadline: spanMax + 1},
+			Held{Processors: 4, Span: spanMax, Arrival: -spanMax, Deadline: spanMax},
+		},
+		{Booking{Processors: 1, Deadline: -spanMax - 1}, Held{Processors: 1, Deadline: -spanMax}},
+	} {
+		m.Booked = []Booking{c.booked}
+		if got := m.has(2); len(got) != 1 || got[0] != c.want {
+			t.Errorf("%+v is %+v, want %+v", c.booked, got, c.want)
+		}
+	}
+	for processors, want := range map[int64]int64{0: 1, 1: 1, unitsMax: 1, unitsMax + 1: 2, 2 * unitsMax: 2, 2*unitsMax + 1: 3} {
+		m.Processors = processors
+		if got := m.unit(); got != want {
+			t.Errorf("%d processors are counted by %d, want %d", processors, got, want)
+		}
+	}
+}
+
+// TestTooWide: a job waits for a cluster that may take it some day.
+func TestTooWide(t *testing.T) {
+	for presence, tooWide := range map[Presence][2]bool{ // a job that is wide enough, and one that is wider
+		Present: {false, true}, Silent: {false, true}, Unheard: {false, false}, Unresolved: {false, false}, Unwilling: {true, true},
+	} {
+		m := memberOf("b", 4)
+		m.Presence = presence
+		for i, processors := range []int64{4, 5} {
+			if got := TooWide(jobOf(1, processors, 1, grid.Hour), []Member{memberOf("a", 2), m}); got != tooWide[i] {
+				t.Errorf("%d processors, a member with 4 %v: too wide %t", processors, presence, got)
+			}
+		}
+	}
+}
+
 // TestHeadPressedFirst: on one cluster the plan starts the job that is pressed first.
 func TestHeadPressedFirst(t *testing.T) {
 	h := newHeadFor(t, HeadConfig{Window: grid.Second})

@@ -59,6 +59,9 @@ func TestNothingIsLost(t *testing.T) {
 			}
 			for _, job := range packing.Unplaced {
 				count[job]++
+				if packing.Placements != nil && packing.Placements[job].Cluster >= 0 {
+					t.Fatalf("%s: job %d is not placed, and is planned as %+v", name, job, packing.Placements[job])
+				}
 				for c := range b.Clusters {
 					if b.fits(int(job), c) {
 						t.Fatalf("%s: job %d is not placed, but fits cluster %d", name, job, c)
