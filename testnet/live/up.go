@@ -279,13 +279,13 @@ func (l *Live) start(ctx context.Context) error {
 		l.step(stageStart, ready, int64(2*l.cfg.Nodes))
 		time.Sleep(l.cfg.apart)
 	}
-	for i, h := range l.hosts {
-		if err := l.settled(ctx, h); err != nil {
-			return fmt.Errorf("site %s: %w", l.work.Sites[i].Name, err)
-		}
+	err := l.settle(ctx, func() {
 		ready++
 		p.Pulse()
 		l.step(stageStart, ready, int64(2*l.cfg.Nodes))
+	})
+	if err != nil {
+		return err
 	}
 	return l.grant(ctx)
 }
@@ -304,6 +304,39 @@ func (l *Live) grant(ctx context.Context) error {
 	return nil
 }
 
+// walksAtOnce is how many nodes look at a time whether they see all quotes. A walk waits for
+// messages, one after the other, so that one alone leaves processors idle; of all nodes at once
+// each would wait for the others.
+const walksAtOnce = 8
+
+// settle returns once every node sees the quotes of all, and calls another for each that does.
+func (l *Live) settle(ctx context.Context, another func()) error {
+	var wg sync.WaitGroup
+	defer wg.Wait()
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	walking := make(chan struct{}, walksAtOnce)
+	over := make(chan error, len(l.hosts))
+	for i, h := range l.hosts {
+		wg.Go(func() {
+			walking <- struct{}{}
+			defer func() { <-walking }()
+			err := l.settled(ctx, h)
+			if err != nil {
+				err = fmt.Errorf("site %s: %w", l.work.Sites[i].Name, err)
+			}
+			over <- err
+		})
+	}
+	for range l.hosts {
+		if err := <-over; err != nil {
+			return err
+		}
+		another()
+	}
+	return nil
+}
+
 // settled returns once one walk through the directory shows a node the quotes of all.
 func (l *Live) settled(ctx context.Context, h *node.Host) error {
 	most := settleMax(l.cfg.Nodes)
@@ -311,6 +344,7 @@ func (l *Live) settled(ctx context.Context, h *node.Host) error {
 	defer cancel()
 	seen := make(map[grid.SiteID]bool)
 	query := directory.Query{Attribute: directory.Price, Limit: min(len(l.hosts), directory.LimitMax)}
+	again := settledAgain.Duration()
 	for {
 		answer, err := h.Ask(ctx, func(token uint64) grid.Input { return &site.FindQuotes{Token: token, Query: query} })
 		if err != nil {
@@ -327,7 +361,8 @@ func (l *Live) settled(ctx context.Context, h *node.Host) error {
 			query.After = nil
 			clear(seen)
 			select {
-			case <-time.After(settledAgain.Duration()):
+			case <-time.After(again):
+				again = min(2*again, time.Second) // a walk costs others more than who walks
 			case <-ctx.Done():
 				return fmt.Errorf("sees %d of %d sites: %w", len(seen), len(l.hosts), context.Cause(ctx))
 			}
