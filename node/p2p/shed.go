@@ -47,10 +47,13 @@ func (u *uses) last(p peer.ID) time.Time {
 	return u.at[p]
 }
 
-// keep forgets peers of which connected is false.
-func (u *uses) keep(connected func(peer.ID) bool) {
+// keep forgets peers of which connected is false, if it remembers more than there are.
+func (u *uses) keep(peers int, connected func(peer.ID) bool) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
+	if len(u.at) <= peers {
+		return
+	}
 	for p := range u.at {
 		if !connected(p) {
 			delete(u.at, p)
@@ -86,8 +89,8 @@ func (sh *shedder) run() {
 // shed ends idle connections if there are too many peers.
 func (sh *shedder) shed(now time.Time) {
 	net := sh.n.host.Network()
-	sh.n.used.keep(func(p peer.ID) bool { return net.Connectedness(p) == network.Connected })
 	peers := net.Peers()
+	sh.n.used.keep(len(peers), func(p peer.ID) bool { return net.Connectedness(p) == network.Connected })
 	if len(peers) <= shedMost {
 		return
 	}

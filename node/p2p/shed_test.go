@@ -41,6 +41,12 @@ func TestIdleConnectionsAreShed(t *testing.T) {
 			if peers := len(n.host.Network().Peers()); peers > shedMost {
 				t.Errorf("node %d has %d peers at rest, more than %d", i+1, peers, shedMost)
 			}
+			n.used.mu.Lock()
+			uses := len(n.used.at)
+			n.used.mu.Unlock()
+			if uses > shedMost {
+				t.Errorf("node %d remembers when it used %d peers, more than it has", i+1, uses)
+			}
 		}
 		for i, s := range open {
 			if s.Conn().IsClosed() {
