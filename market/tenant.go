@@ -102,6 +102,17 @@ func (a *Agent) Guarantees(yield func(Guarantee) bool) {
 	}
 }
 
+// DeadFrom returns which execution of a job of this site's another site has, or is about to get, and from
+// when on none can be alive there unless that is heard of before; Never if its own end alone says so.
+// ok is false if there is none.
+func DeadFrom(a *Agent, job grid.JobID) (task grid.TaskID, site grid.SiteID, dead grid.Time, ok bool) {
+	m := a.away.jobs[job]
+	if m == nil {
+		return grid.TaskID{}, "", 0, false
+	}
+	return m.task(), m.award.Site, m.dead, true
+}
+
 // stake is what an acquaintance counts of one site, on both sides of the trade.
 type stake struct {
 	holds    int // guarantees given to it

@@ -4,8 +4,10 @@ import (
 	"maps"
 
 	"gridnode/grid"
+	"gridnode/internal/wire"
 	"gridnode/lease"
 	"gridnode/market"
+	"gridnode/node/guest"
 	"gridnode/node/site"
 	"gridnode/testnet"
 )
@@ -22,6 +24,10 @@ import (
 //   - what runs at a site is of a job that the site knows, as soon as it is up (J-3);
 //   - home counts on an execution for longer than the site where it is lets it live, which starts
 //     none that could be alive then still, if it needs all the time that it has (J-3);
+//   - an execution that no word of its home reaches is over before home counts it as dead (J-9);
+//   - a job has the same deadline wherever it is;
+//   - a job that is to run again has a new epoch, so that what is said of the last one comes too late (J-4);
+//   - no job comes whose home the owner of the site has banned;
 //   - a job whose user was told that it is to end does not go on at home, nor for long at another
 //     site that can be reached (J-7);
 //   - who gives a lease back says so until its lender has heard it (P-3).
@@ -40,7 +46,8 @@ type promiseWatch struct {
 	away    map[grid.JobID]runAway          // … and elsewhere
 	back    map[int]map[guarantee]grid.Time // by site: since when guarantees are wanted no more
 
-	requests map[passing]int32 // how often they may be passed on, as they came
+	requests map[passing]int32          // how often they may be passed on, as they came
+	taken    map[int]map[guarantee]bool // by site: jobs that have come for a guarantee
 }
 
 // guarantee names one, by its home and its site's name for it.
@@ -88,6 +95,7 @@ const (
 	backMost     = 4 * grid.Second          // after which a site has heard what it is told once, if nothing gets lost
 	releaseMost  = 40 * grid.Second         // four releases, each after twice the pause of the one before
 	seldomMost   = 4 * lease.DefaultTerm    // four that come as seldom as they ever do
+	deadlineLate = 15 * grid.Minute         // by which the deadline of a job may be later where it has gone
 	certainLoss  = 0.02                     // share of messages that get lost at most, for four in a row not to
 )
 
@@ -96,8 +104,9 @@ func watchPromises(n *testnet.Network, c *testnet.Checker, alive *aliveWatch, as
 		n: n, checks: c, alive: alive, certain: loss <= certainLoss, asked: asked, config: config,
 		came: make(map[int]grid.Time), told: make(map[int][]told), ending: make(map[ending]giving), ran: make(map[grid.JobID]runAway), away: make(map[grid.JobID]runAway),
 		back: make(map[int]map[guarantee]grid.Time), requests: make(map[passing]int32),
+		taken: make(map[int]map[guarantee]bool),
 	}
-	n.Observe(testnet.Observer{Turn: w.turn, Fault: w.fault, Start: w.start, End: w.end, Answer: w.answer, Send: w.send})
+	n.Observe(testnet.Observer{Turn: w.turn, Fault: w.fault, Start: w.start, End: w.end, Answer: w.answer, Send: w.send, Event: w.event})
 	return w
 }
 
@@ -151,6 +160,45 @@ func (w *promiseWatch) turn(now grid.Time, at int) {
 	w.releases(now, at, cores.Book)
 	if fresh {
 		w.strays(at, s)
+		for v := range s.Jobs {
+			if v.Job.Home != w.n.ID(at) {
+				w.takes(at, guarantee{v.Job.Home, grid.TaskID{Job: v.Job.ID, Epoch: v.Epoch}, v.Award.Hold})
+			}
+		}
+	}
+}
+
+// event checks that a job which is to run again has another epoch than before.
+func (w *promiseWatch) event(_ grid.Time, at int, e *grid.Event) {
+	if e.Kind != grid.JobReplaced {
+		return
+	}
+	if s, up := siteAt(w.n, at); up {
+		if v, there := s.Glance(e.Job.ID); there && v.Epoch <= e.Epoch && !v.State.Terminal() {
+			w.checks.Violated("job %s is to run again, %s, with epoch %d, as before", e.Job.ID, v.State, v.Epoch)
+		}
+	}
+}
+
+// takes notes that a job has come for a guarantee, and reports whether that is news.
+func (w *promiseWatch) takes(at int, g guarantee) bool {
+	if w.taken[at] == nil {
+		w.taken[at] = make(map[guarantee]bool)
+	}
+	news := !w.taken[at][g]
+	w.taken[at][g] = true
+	return news
+}
+
+// comes checks that the owner of a site has not banned the home of a job that comes.
+func (w *promiseWatch) comes(now grid.Time, at int, g guarantee) {
+	s, up := siteAt(w.n, at)
+	if !up || !w.takes(at, g) || s.GuestDesk() == nil {
+		return
+	}
+	local := w.n.Clock(at).Local(now)
+	if ban := s.GuestDesk().Banned(local, &guest.Who{Site: g.home}); ban != nil && ban.Since < local {
+		w.checks.Violated("%s takes job %s of %s, which its owner has banned at %v", w.n.ID(at), g.task.Job, g.home, ban.Since)
 	}
 }
 
@@ -170,6 +218,9 @@ func (w *promiseWatch) send(now grid.Time, from int, to grid.SiteID, m grid.Mess
 		w.passed(from, to, m)
 	case *market.Acknowledge:
 		s, up := siteAt(w.n, from)
+		if up && !m.Unknown && m.Of == wire.MarketJobSubmission {
+			w.comes(now, from, guarantee{to, m.Task, m.Hold})
+		}
 		if !up || !m.Unknown {
 			return
 		}
@@ -385,7 +436,30 @@ func (w *promiseWatch) until(x *testnet.Execution, home int) {
 	if !known || mine.Epoch != x.ID.Epoch || mine.Award.Site != w.n.ID(x.Site) || mine.State.Terminal() {
 		return
 	}
+	w.deadline(x, home, mine.Job.Deadline)
+	if task, _, dead, away := market.DeadFrom(site.CoresOf(at).Market, x.Job.ID); away && task == x.ID && dead != grid.Never && x.End > w.n.Clock(home).True(dead) {
+		w.checks.Violated("job %s may be alive at %s until %v with epoch %d if no word of home reaches it, and home counts it as dead from %v on", x.Job.ID, w.n.ID(x.Site), x.End, x.ID.Epoch, w.n.Clock(home).True(dead))
+	}
 	if m, i := mine.Award.Until, its.Award.Until; m != grid.Never && (i == grid.Never || w.n.Clock(home).True(m) < w.n.Clock(x.Site).True(i)) {
 		w.checks.Violated("job %s may live at %s until %v with epoch %d, and home counts it as dead from %v on", x.Job.ID, w.n.ID(x.Site), w.n.Clock(x.Site).True(i), x.ID.Epoch, w.n.Clock(home).True(m))
+	}
+}
+
+// deadline compares a job's deadline where it runs with that at its home, which says how much is left:
+// clocks do not go alike, and messages take their time. What a head packs has none for its members.
+func (w *promiseWatch) deadline(x *testnet.Execution, home int, at grid.Time) {
+	its := x.Job.Deadline
+	if w.alive.clocks.set(home) || w.alive.clocks.set(x.Site) || w.heads(x.Site, x.Job.Home) {
+		return
+	}
+	if its == grid.Never || at == grid.Never {
+		if its != at {
+			w.checks.Violated("job %s has deadline %v at %s, and %v at home", x.Job.ID, its, w.n.ID(x.Site), at)
+		}
+		return
+	}
+	is, was := w.n.Clock(x.Site).True(its), w.n.Clock(home).True(at)
+	if off := (was - x.Start) / 100; is < was-max(off, 0)-grid.Minute || is > was+max(off, 0)+deadlineLate {
+		w.checks.Violated("job %s has its deadline at %v at %s, and at %v at home", x.Job.ID, is, w.n.ID(x.Site), was)
 	}
 }
