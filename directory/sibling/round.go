@@ -261,7 +261,7 @@ func (c *Circle) learn(now grid.Time, site grid.SiteID, kin bool) {
 	c.round = min(c.round, now)
 }
 
-// forget makes room for another name: that of a site that has refused, or the farthest.
+// forget makes room for another name: the farthest, of several one that has refused goes first.
 func (c *Circle) forget() {
 	worst := -1
 	for i := range c.names {
@@ -280,7 +280,7 @@ func (c *Circle) forget() {
 
 // better reports whether a is more worth knowing than b.
 func better(a, b *name) bool {
-	return cmp.Or(cmp.Compare(a.distance, b.distance), cmp.Compare(b.greeted, a.greeted)) <= 0
+	return cmp.Or(cmp.Compare(a.distance, b.distance), cmp.Compare(a.greeted, b.greeted)) <= 0
 }
 
 // find returns where the name of a site is, or belongs.

@@ -75,12 +75,6 @@ func (l *lone) step(now grid.Time, from grid.SiteID, in any) string {
 	return told(&out)
 }
 
-// wait gives the circle a Tick when it wants one, and returns when that was and what it wants then.
-func (l *lone) wait() (grid.Time, string) {
-	now := l.NextTimer()
-	return now, l.step(now, "", grid.Tick{})
-}
-
 // want fails unless the circle does what is wanted.
 func (l *lone) want(want, got string) {
 	l.t.Helper()
@@ -366,6 +360,17 @@ func TestRounds(t *testing.T) {
 	l.step(0, "", &grid.Providers{Key: l.rendez, Peers: []grid.SiteID{"a", "b"}})
 	l.budget = 2
 	alone(0, "greet a; greet b")
+
+	// A circle that is full greets nobody but who is nearer by half.
+	l = newLone(t, Config{Size: 2, Authority: "one"}, "z")
+	l.budget = 1
+	l.step(0, "", &grid.Providers{Key: l.rendez, Peers: []grid.SiteID{"a", "b"}})
+	alone(0, "probe a; probe b; probe z")
+	for site, trip := range map[grid.SiteID]grid.Time{"z": 8, "a": 4, "b": 3} {
+		l.step(second, "", &grid.Probed{To: site, RoundTrip: trip})
+	}
+	alone(second, "greet b")
+	alone(11*second, "") // that was all that it may greet
 }
 
 // TestLoss: a circle that has lost a sibling looks for others soon if nobody takes the place,
@@ -394,6 +399,34 @@ func TestLoss(t *testing.T) {
 		}
 		if c.look > 0 && l.look != grid.Hour+c.mend+c.look || l.mend != grid.Never {
 			t.Errorf("%+v: it looks at %v, and wants a stand-in by %v", c, l.look, l.mend)
+		}
+	}
+}
+
+// TestNames: as many sites are known as there is room for, those that are near, and of others
+// those that have not been greeted.
+func TestNames(t *testing.T) {
+	var sites []grid.SiteID
+	for i := range namesMax {
+		sites = append(sites, grid.SiteID(fmt.Sprintf("n%02d", i)))
+	}
+	l := newLone(t, Config{Size: 3, Authority: "one"})
+	l.SetKin(0, []grid.SiteID{"kin"}, &grid.Outbox{})
+	l.step(0, "", &grid.Providers{Key: l.rendez, Peers: sites})
+	l.name("n10").distance, l.name("n10").greeted = grid.Second, 5 // it is near
+	l.name("n20").pending = true
+	l.name("n30").greeted = 7
+	l.name("n40").greeted = 9
+	for i, want := range []grid.SiteID{"n40", "n30", "n63", "n62"} {
+		l.learn(0, "n00", false) // is known
+		l.learn(0, grid.SiteID(fmt.Sprintf("a%d", i)), false)
+		if len(l.names) != namesMax+1 || l.name(want) != nil {
+			t.Errorf("%d sites are known, %s is: %t", len(l.names), want, l.name(want) != nil)
+		}
+	}
+	for _, site := range []grid.SiteID{"kin", "n10", "n20", "a3"} {
+		if l.name(site) == nil {
+			t.Errorf("%s is forgotten", site)
 		}
 	}
 }
