@@ -264,6 +264,51 @@ func TestMemberFree(t *testing.T) {
 	}
 }
 
+// TestHeadConfig: settings are taken up to their bounds.
+func TestHeadConfig(t *testing.T) {
+	for _, cfg := range []HeadConfig{
+		{Window: -1}, {Window: WindowMax + 1}, {Collect: Collect(len(CollectNames))}, {Threshold: -1}, {Threshold: ThresholdMax + 1},
+		{Batch: -1}, {Batch: BatchMax + 1}, {Policy: Policy(len(PolicyNames))},
+	} {
+		if h, err := NewHead(cfg, draws(1)); err == nil || h != nil {
+			t.Errorf("%+v was taken", cfg)
+		}
+	}
+	for _, cfg := range []HeadConfig{
+		{}, {Window: WindowMax}, {Collect: CollectMakespan}, {Threshold: ThresholdMax}, {Batch: 1}, {Batch: BatchMax}, {Policy: PolicyWRAND},
+	} {
+		if _, err := NewHead(cfg, draws(1)); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// TestHeadUnits: a cluster of more processors than are planned one by one is planned in units,
+// and what is said of it is in processors. Windows are counted, and a preview is none.
+func TestHeadUnits(t *testing.T) {
+	h := newHeadFor(t, HeadConfig{Window: grid.Second})
+	members := []Member{memberOf("a", 2*unitsMax-1)}
+	h.Collect(0, jobOf(1, 2*unitsMax-1, grid.Minute, grid.Hour), nil, nil, 0)
+	h.Collect(0, jobOf(2, 9, grid.Minute, grid.Hour), nil, nil, 0)
+	for number := range uint64(2) {
+		rows := map[uint64]int{}
+		for _, w := range []*Window{h.Preview(grid.Second, jobOf(3, 4, grid.Minute, grid.Hour), members), h.Close(grid.Second, members)} {
+			if w.Number != number+1 {
+				t.Errorf("window %d is called %d", number+1, w.Number)
+			}
+			for _, a := range w.Allotments {
+				if p := a.Placement; p.Space > 2*unitsMax-1 || int64(p.Row) < a.Job.Processors || p.Row > p.Space {
+					t.Errorf("a job of %d processors was found in row %d for a space of %d", a.Job.Processors, p.Row, p.Space)
+				}
+				rows[a.Job.ID.Lo]++
+			}
+		}
+		if want := []int{2, 2, 1}; number == 0 && (rows[1] != want[0] || rows[2] != want[1] || rows[3] != want[2]) {
+			t.Errorf("jobs are so often in the preview and the window: %v", rows)
+		}
+	}
+}
+
 // TestMemberHas: what a cluster was given is counted in units, and in spans and instants that
 // can be added.
 func TestMemberHas(t *testing.T) {

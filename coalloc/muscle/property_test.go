@@ -57,6 +57,9 @@ func TestNothingIsLost(t *testing.T) {
 					checkSeed(t, b, packing, c)
 				}
 			}
+			if !slices.IsSorted(packing.Unplaced) {
+				t.Fatalf("%s: jobs %v are not placed, in this order", name, packing.Unplaced)
+			}
 			for _, job := range packing.Unplaced {
 				count[job]++
 				if packing.Placements != nil && packing.Placements[job].Cluster >= 0 {
@@ -226,6 +229,15 @@ func TestBadBatches(t *testing.T) {
 		{"negative weight", func(b *Batch) { b.Clusters[1].Weights.Idle = -1 }, titan.ErrWeights},
 		{"job of no processors", func(b *Batch) { b.Jobs[3].Processors = 0 }, ErrBatch},
 		{"negative run time", func(b *Batch) { b.Jobs[3].Spans[1] = -1 }, ErrBatch},
+		{"endless run time", func(b *Batch) { b.Jobs[3].Spans[1] = grid.SpanMax + 1 }, ErrBatch},
+		{"job from the future", func(b *Batch) { b.Jobs[3].Arrival = 1 }, ErrBatch},
+		{"job from before time", func(b *Batch) { b.Jobs[3].Arrival = -grid.SpanMax - 1 }, ErrBatch},
+		{"has a job of no processors", func(b *Batch) { b.Clusters[0].Has = []Held{{}} }, ErrBatch},
+		{"has a job of too many", func(b *Batch) { b.Clusters[0].Has = []Held{{Processors: ProcessorsMax + 1}} }, ErrBatch},
+		{"has a job of negative time", func(b *Batch) { b.Clusters[0].Has = []Held{{Processors: 1, Span: -1}} }, ErrBatch},
+		{"has a job that is endless", func(b *Batch) { b.Clusters[0].Has = []Held{{Processors: 1, Span: grid.SpanMax + 1}} }, ErrBatch},
+		{"has too many jobs", func(b *Batch) { b.Clusters[0].Has = slices.Repeat([]Held{{Processors: 1}}, HeldMax+1) }, ErrBatch},
+		{"negative queue", func(b *Batch) { b.Clusters[0].Queued = -1 }, ErrBatch},
 		{"run time missing", func(b *Batch) { b.Jobs[3].Spans = b.Jobs[3].Spans[:1] }, ErrBatch},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -238,6 +250,16 @@ func TestBadBatches(t *testing.T) {
 				t.Errorf("DLL: error %v, want %v", err, ErrBatch)
 			}
 		})
+	}
+}
+
+// TestBatchBounds: what is at a bound is shared out.
+func TestBatchBounds(t *testing.T) {
+	b := worked()
+	b.Clusters[0].Has = slices.Repeat([]Held{{Processors: ProcessorsMax, Span: grid.SpanMax}}, HeldMax)
+	b.Jobs[3].Arrival, b.Jobs[3].Spans[1], b.Jobs[2].Spans[1] = -grid.SpanMax, grid.SpanMax, 0
+	if err := b.Validate(); err != nil {
+		t.Error(err)
 	}
 }
 
