@@ -127,3 +127,15 @@ func (erratic) Next(s *Search) Move {
 	}
 	return Move{Act: ActPage}
 }
+
+// TestPlacementNames: a placement is what its name says, and another name is none.
+func TestPlacementNames(t *testing.T) {
+	for _, p := range []Placement{PlacementCoordinated, PlacementPaper} {
+		if back, err := ParsePlacement(p.String()); back != p || err != nil {
+			t.Errorf("%v is taken as %v, %v", p, back, err)
+		}
+	}
+	if p, err := ParsePlacement("none"); p != 0 || err == nil {
+		t.Errorf("a name that is none is taken as %v, %v", p, err)
+	}
+}

@@ -321,3 +321,16 @@ func TestBestThatCouldBeHad(t *testing.T) {
 		t.Errorf("earliest of nothing: %+v", got)
 	}
 }
+
+// TestFilesAreMoved: a job that brings files takes longer where these have to be brought.
+func TestFilesAreMoved(t *testing.T) {
+	job := hourJob(func(j *grid.Job) {
+		j.Command = &grid.Command{Files: &grid.Files{Size: 1 << 30}}
+	})
+	finish := func(home grid.SiteID) grid.Time {
+		return Rank(job, []directory.Quote{quoteOf("a", 1, nil)}, Circumstances{Memory: new(Memory), Home: home})[0].Finish
+	}
+	if at, away := finish("a"), finish("b"); at != job.EstimateAt(grid.Rating{Speed: 1000, Bandwidth: 1000}) || away <= at {
+		t.Errorf("done after %v at home and after %v elsewhere", at, away)
+	}
+}

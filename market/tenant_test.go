@@ -113,3 +113,19 @@ func TestReplacedExecutionIsNotKept(t *testing.T) {
 		}
 	}
 }
+
+// TestTenants: what a site has here is what came less what went, and one that has nothing left is no tenant.
+func TestTenants(t *testing.T) {
+	all := make(tenants)
+	for _, c := range []struct {
+		sign, processors, gpus int64
+		want                   Tenant
+	}{
+		{1, 3, 1, Tenant{1, 3, 1}}, {1, 4, 0, Tenant{2, 7, 1}}, {-1, 3, 1, Tenant{1, 4, 0}}, {-1, 4, 0, Tenant{}}, {1, 5, 2, Tenant{1, 5, 2}},
+	} {
+		all.enter("a", c.sign, c.processors, c.gpus)
+		if got, there := all["a"]; got != c.want || there != (c.want != Tenant{}) {
+			t.Errorf("after %+v it has %+v, a tenant: %t", c, got, there)
+		}
+	}
+}
