@@ -2,9 +2,16 @@ package site
 
 import (
 	"errors"
+	"maps"
+	"slices"
+	"strconv"
 	"testing"
 
+	"google.golang.org/protobuf/proto"
+
 	"gridnode/grid"
+	"gridnode/internal/wire"
+	"gridnode/internal/wire/wirepb"
 	"gridnode/lease"
 )
 
@@ -41,6 +48,61 @@ func TestSpreadOutlivesItsClock(t *testing.T) {
 		now += by
 		if _, _, gone, err := sp.processors(now, e); err == nil || gone != now+lives || e.gone != gone {
 			t.Errorf("set by %v: its tasks are dead %v after the restart, and it waits for %v (%v), want %v", by, gone-now, e.gone-now, err, lives)
+		}
+	}
+}
+
+// TestSpreadKnowsItsLeases: after a restart a job goes on with the processors that it ran on, and
+// with no others that the site has borrowed meanwhile.
+func TestSpreadKnowsItsLeases(t *testing.T) {
+	type borrowed struct {
+		source grid.SiteID
+		key    uint64
+	}
+	for _, c := range []struct {
+		name   string
+		leases []borrowed
+		want   []uint64 // numbers of those it goes on with
+		err    error
+	}{
+		{"all are there", []borrowed{{"there", 8}, {"there", 7}, {"yonder", 7}}, []uint64{2, 3}, nil},
+		{"one has ended", []borrowed{{"there", 7}}, []uint64{1}, errGone},
+		{"others are there", []borrowed{{"there", 8}, {"yonder", 9}}, nil, errGone},
+		{"none is", nil, nil, errGone},
+	} {
+		b := newBench(t, func(c *Config) { c.Parts = Everything })
+		sp, now := b.site.spreads, grid.Hour
+		records := make(map[string][]byte)
+		for i, l := range c.leases {
+			number := uint64(i + 1)
+			value, err := proto.Marshal(&wirepb.LeaseRecord{
+				Number: number, Borrower: string(sp.cfg.ID), Lender: "lender", Processors: 2, State: uint32(lease.Active), Epoch: number,
+				End: int64(2 * grid.Hour), Limit: int64(2 * grid.Hour), Span: int64(grid.Hour), Subject: wire.JobBytes(grid.JobID{Lo: 1}), Sink: string(sp.cfg.ID),
+				Source: string(l.source), Key: l.key, Hops: 1, GoneSpan: int64(30 * grid.Minute),
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			records[lease.RecordPrefix+string(sp.cfg.ID)+"/"+strconv.FormatUint(number, 10)] = value
+		}
+		if err := sp.book.Recover(now, maps.All(records), &b.out); err != nil {
+			t.Fatal(err)
+		}
+		j := b.job(1, 5)
+		e := &entry{job: j, epoch: 1, state: Running, goneSpan: grid.Minute, gang: &grid.Gang{Task: grid.TaskID{Job: j.ID, Epoch: 1}, Each: 1, Parts: []grid.GangPart{
+			{Site: sp.cfg.ID, Processors: 1}, {Site: "there", Pilot: grid.Pilot{Site: "there", Key: 7}, Processors: 2},
+			{Site: "yonder", Pilot: grid.Pilot{Site: "yonder", Key: 7}, Processors: 2},
+		}}}
+		own, ids, gone, err := sp.processors(now, e)
+		var numbers []uint64
+		for _, id := range ids {
+			numbers = append(numbers, id.Number)
+		}
+		if own != 1 || !slices.Equal(numbers, c.want) || !errors.Is(err, c.err) {
+			t.Errorf("%s: %d of its own, leases %v, %v; want 1, %v, %v", c.name, own, numbers, err, c.want, c.err)
+		}
+		if late := gone >= now+30*grid.Minute; late != (len(c.want) > 0) || gone < now+grid.Minute {
+			t.Errorf("%s: nothing of it is left from %v on", c.name, gone)
 		}
 	}
 }
