@@ -277,3 +277,20 @@ func TestSplitJobsMayTakeLonger(t *testing.T) {
 		}
 	}
 }
+
+// TestRecalledPartIsGivenBack: a part that its lender wants back while others are asked is released, too:
+// its lease goes on until then.
+func TestRecalledPartIsGivenBack(t *testing.T) {
+	b := newBench(t, CoordinatorConfig{})
+	b.submit(0)
+	var first lease.ID
+	for id := range b.byLease {
+		if first == (lease.ID{}) || id.Number < first.Number {
+			first = id
+		}
+	}
+	b.step(1, &lease.Recalled{Lease: lease.Lease{ID: first, End: grid.Minute}})
+	if !slices.Contains(b.book.released, first.Number) {
+		t.Errorf("%v are released, want %d, too", b.book.released, first.Number)
+	}
+}

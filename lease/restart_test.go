@@ -389,3 +389,39 @@ func TestAnswerToWhatAnotherStartSent(t *testing.T) {
 		}
 	}
 }
+
+// TestAnswerOfLongAgo: of the renewals that are under way only the newest are known by when they were sent;
+// an answer to an older one prolongs nothing.
+func TestAnswerOfLongAgo(t *testing.T) {
+	b, id := borrowed(t, grid.Minute, grid.Hour)
+	var out grid.Outbox
+	e, now := b.entries[id], grid.Hour
+	first := e.sequence + 1
+	for range sequencesKept + 1 {
+		now += grid.Second
+		e.sendRenew(now, &out)
+	}
+	end := e.End
+	b.Step(now, &grid.Delivery{From: "b", Message: &Renewed{Number: id.Number, Epoch: 7, Sequence: first, Stamp: now, Term: grid.Minute, Limit: grid.Hour, Gone: grid.Hour}}, &out)
+	if e.End != end {
+		t.Errorf("an answer to renewal %d of %d has the lease end at %v, which was to end at %v", first, e.sequence, e.End, end)
+	}
+}
+
+// TestWhyADrainedLeaseEnded: whose processors are given back only when nothing runs there any more hears
+// then why the lease was over.
+func TestWhyADrainedLeaseEnded(t *testing.T) {
+	b, l := lent(t)
+	b.cfg.Drain = true
+	var out grid.Outbox
+	if err := b.Revoke(grid.Hour, l.ID, true, &out); err != nil {
+		t.Fatal(err)
+	}
+	out.Reset()
+	if err := b.Vacated(grid.Hour, l.ID, &out); err != nil {
+		t.Fatal(err)
+	}
+	if r, ok := out.Sends[0].Message.(*Released); !ok || r.Cause != Revoked {
+		t.Errorf("the borrower hears %+v, want that it was revoked", out.Sends[0].Message)
+	}
+}

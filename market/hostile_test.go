@@ -7,6 +7,7 @@ import (
 
 	"gridnode/grid"
 	"gridnode/internal/wire"
+	"gridnode/market/keepalive"
 )
 
 // hostile is home a, which has just asked b on behalf of job 1, and a place for
@@ -386,4 +387,65 @@ func TestClockSetBack(t *testing.T) {
 // contains reports whether one of the lines ends in text.
 func contains(lines []string, text string) bool {
 	return slices.ContainsFunc(lines, func(line string) bool { return strings.HasSuffix(line, text) })
+}
+
+// TestResultOfWhatRuns: a site that says that it has a result, of a job that goes on here, says nothing.
+func TestResultOfWhatRuns(t *testing.T) {
+	n, _, asked := hostile(t)
+	n.deliverAll()
+	b := n.sites["b"]
+	b.step(&grid.Delivery{From: "a", Message: &Acknowledge{Task: asked.Task, Of: wire.MarketJobCompletion}})
+	if b.agent.provider.jobs[asked.Task.Job] == nil {
+		t.Error("the job that runs is forgotten")
+	}
+}
+
+// TestAwayToTheEnd: home renews no execution that must be over, counts the losses that it knows of whatever
+// its site says, and does not send a job once more that is to end.
+func TestAwayToTheEnd(t *testing.T) {
+	begin := func() (a *site, m *migrated) {
+		_, a, asked := hostile(t)
+		a.step(&grid.Delivery{From: "b", Message: fair(asked)})
+		return a, a.agent.away.jobs[asked.Task.Job]
+	}
+	var out grid.Outbox
+	a, m := begin()
+	m.award.Lease, m.award.Until = grid.Hour, a.clock()
+	m.heard(a.clock())
+	a.agent.away.renew(a.clock(), "b", &keepalive.Renew{Held: []keepalive.Held{{Task: m.task(), Start: grid.Never}}}, &out)
+	if r, ok := out.Sends[0].Message.(*keepalive.Renewed); !ok || len(r.Renewed) > 0 {
+		t.Errorf("it must be over, and b is told %+v", out.Sends[0].Message)
+	}
+	a, m = begin()
+	m.losses = 3
+	out.Reset()
+	a.agent.Step(a.clock(), &grid.Delivery{From: "b", Message: &JobCompletion{Task: m.task(), Abandoned: true, Losses: 1}}, &out)
+	if lost, ok := out.Locals[0].(*Lost); !ok || lost.Losses != 3 {
+		t.Errorf("home hears %+v, want 3 losses", out.Locals[0])
+	}
+	a, m = begin()
+	m.phase = cancelling
+	out.Reset()
+	a.agent.away.callLast(a.clock(), m, &out)
+	if _, ok := out.Sends[0].Message.(*Cancel); !ok || len(out.Sends) != 1 {
+		t.Errorf("of a job that is to end b is told %+v", out.Sends[0].Message)
+	}
+}
+
+// TestPriceThatChangesAgain: a site whose price has changed competes with the new one, once.
+func TestPriceThatChangesAgain(t *testing.T) {
+	n, a, asked := hostile(t)
+	times := 1
+	for number := asked.Request; ; times++ {
+		n.flight = nil
+		a.step(&grid.Delivery{From: "b", Message: &Reply{Task: asked.Task, Request: number, Refusal: PriceChanged, Price: grid.Credit, Start: grid.Never, Finish: grid.Never}})
+		again := slices.IndexFunc(n.flight, func(f inFlight) bool { return f.to == "b" })
+		if again < 0 || times > 3 {
+			break
+		}
+		number = n.flight[again].message.(*Negotiate).Request
+	}
+	if times != 2 {
+		t.Errorf("b was asked %d times, want 2", times)
+	}
 }
