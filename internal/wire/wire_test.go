@@ -349,3 +349,34 @@ func TestKindOf(t *testing.T) {
 		}
 	}
 }
+
+// TestCheck: values at their bounds are good, and of all that is wrong the first is told.
+func TestCheck(t *testing.T) {
+	var c wire.Check
+	c.Within("low", 1, 1, 3)
+	c.Within("high", 3, 1, 3)
+	c.Positive("one", 1)
+	if c.Err != nil {
+		t.Errorf("values at their bounds: %v", c.Err)
+	}
+	c.Within("first", 4, 1, 3)
+	first := c.Err
+	c.Within("second", 0, 1, 3)
+	c.Fail("third")
+	if first == nil || c.Err != first {
+		t.Errorf("told is %v, want %v", c.Err, first)
+	}
+}
+
+// TestCounterSince: what was counted before is taken away of everything.
+func TestCounterSince(t *testing.T) {
+	var before, now wire.Counter
+	for _, c := range []*wire.Counter{&before, &now} {
+		c.Sent(wire.MarketNegotiate, 10)
+		c.Received(wire.MarketReply, 20)
+		c.Malformed++
+	}
+	if now.Subtract(&before); now != (wire.Counter{}) {
+		t.Errorf("of what was counted before is left: sent %+v, received %+v, malformed %d", now.SentOf(wire.MarketNegotiate), now.ReceivedOf(wire.MarketReply), now.Malformed)
+	}
+}

@@ -448,3 +448,16 @@ func TestDigestsPull(t *testing.T) {
 		t.Errorf("after %d messages b knows: %v", steps, b.roll.Revoked().Has(w.members["gamma"]))
 	}
 }
+
+// TestRenamedMember: the name that a member had before is free.
+func TestRenamedMember(t *testing.T) {
+	w := newTown(t, "beta")
+	o := newOffice(t, w.fed, idOf(t, newKey(99)), nil)
+	renamed := *w.members["beta"]
+	renamed.Name = "gamma"
+	o.step(start, &Introduce{Token: 1, Member: w.members["beta"]})
+	o.step(start, &Introduce{Token: 2, Member: &renamed})
+	if o.roll.Named("beta") != nil || o.roll.Named("gamma") != &renamed || len(o.roll.names) != 1 {
+		t.Errorf("names are %v, want gamma", o.roll.names)
+	}
+}

@@ -266,3 +266,47 @@ func TestSquadEndsTogether(t *testing.T) {
 		}
 	}
 }
+
+// TestAcknowledgedBeforeItsEnd: a task that runs is not forgotten, whatever its borrower says that it knows of.
+func TestAcknowledgedBeforeItsEnd(t *testing.T) {
+	order := keeperWith(t, 1)
+	task := taskOf(1, 1)
+	order(Order{Kind: OrderRun, Key: 1, ID: task.ID, Task: task})
+	order(Order{Kind: OrderAcknowledge, Key: 1, ID: task.ID})
+	if told := order(Order{Kind: OrderRun, Key: 1, ID: taskOf(2, 1).ID, Task: taskOf(2, 1)}); len(told) != 1 || told[0].Kind != ReportRefused {
+		t.Errorf("on the processor of a task that runs: %+v", told)
+	}
+	if told := order(Order{Kind: OrderKill, Key: 1, ID: task.ID}); len(told) > 0 {
+		t.Errorf("of a task that is to end: %+v, want nothing before it has", told)
+	}
+}
+
+// TestOldSessionIsNotObeyed: an order of the session before the newest starts nothing.
+func TestOldSessionIsNotObeyed(t *testing.T) {
+	k, out := NewKeeper("b"), &Outbox{}
+	k.Step(0, &Keep{Key: 1, Borrower: "a", Processors: 2}, out)
+	k.Step(0, &Up{Key: 1}, out)
+	for n, session := range []uint64{7, 6} {
+		task := taskOf(uint64(n+1), 1)
+		out.Reset()
+		k.Step(0, &Ordered{From: "a", Session: session, Order: &Order{Kind: OrderRun, Key: 1, ID: task.ID, Task: task, Tasks: 1}}, out)
+		if launched := len(effects[Launch](out)) > 0; launched != (n == 0) {
+			t.Errorf("an order of session %d, after 7: started %t", session, launched)
+		}
+	}
+}
+
+// TestPreparedUntilTheLeaseEnds: a task is prepared for as long as its lease lasts by now.
+func TestPreparedUntilTheLeaseEnds(t *testing.T) {
+	k, out := NewKeeper("b"), &Outbox{}
+	for _, until := range []grid.Time{grid.Minute, grid.Hour} {
+		k.Step(0, &Keep{Key: 1, Borrower: "a", Processors: 1, Until: until}, out)
+	}
+	k.Step(0, &Up{Key: 1}, out)
+	task := taskOf(1, 1)
+	task.Squad = &grid.Squad{Gang: &grid.Gang{Task: task.ID, Parts: []grid.GangPart{{Site: "b", Processors: 1}}}}
+	k.Step(0, &Ordered{From: "a", Session: 1, Order: &Order{Kind: OrderPrepare, Key: 1, ID: task.ID, Task: task, Tasks: 1}}, out)
+	if p := effects[Prepare](out); len(p) != 1 || p[0].Until != grid.Hour {
+		t.Errorf("%+v, want it prepared until 1 h", p)
+	}
+}

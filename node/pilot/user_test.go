@@ -252,3 +252,16 @@ func TestKillOfATaskThatIsNotThere(t *testing.T) {
 		t.Errorf("told %+v, want once that %v is lost", ended, task.ID)
 	}
 }
+
+// TestReportOfAnOlderSession: what is told in a session that is over changes nothing.
+func TestReportOfAnOlderSession(t *testing.T) {
+	u, out, connects := borrowerOf(grid.Second, "b")
+	id := u.links["b"].inTurn()[0].task.ID
+	session := connects[0].Session
+	u.Step(grid.Second, &Connected{Site: "b", Session: session}, out)
+	out.Reset()
+	u.Step(grid.Second, &Reported{Site: "b", Session: session - 1, Report: &Report{Kind: ReportEnded, ID: id}}, out)
+	if u.tasks[id].over || len(out.Effects) > 0 {
+		t.Errorf("a report of an older session has ended the task: %t, %+v", u.tasks[id].over, out.Effects)
+	}
+}

@@ -253,3 +253,18 @@ func TestUnwantedTellsItsLosses(t *testing.T) {
 		t.Errorf("home is told %+v, want that it is abandoned after a loss", told)
 	}
 }
+
+// TestAgenda: what is due comes in the order of when, whatever was entered first.
+func TestAgenda(t *testing.T) {
+	var a agenda
+	id := func(n uint64) grid.TaskID { return grid.TaskID{Job: grid.JobID{Lo: n}, Epoch: 1} }
+	for i, at := range []grid.Time{grid.Hour, grid.Minute, 2 * grid.Hour} {
+		a.enter(at, id(uint64(i)))
+	}
+	if a.next() != grid.Minute {
+		t.Errorf("the next is due at %v, want 1 min", a.next())
+	}
+	if due := a.take(grid.Hour); len(due) != 2 || due[0].id != id(1) || due[1].id != id(0) || a.next() != 2*grid.Hour {
+		t.Errorf("due by 1 h: %v, then at %v", due, a.next())
+	}
+}
