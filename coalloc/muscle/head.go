@@ -72,6 +72,7 @@ type ticket struct {
 	barred []grid.SiteID // not in this window
 	unfit  []grid.SiteID // never
 	fresh  bool          // has come since the last window
+	back   grid.Time     // when it came back from a member; grid.Never: it has not
 	left   bool          // no member that was there in the last window could take it
 }
 
@@ -142,11 +143,12 @@ func (h *Head) Collect(now grid.Time, job *grid.Job, barred, unfit []grid.SiteID
 	if h.waiting[job.ID] != nil {
 		panic(fmt.Sprintf("muscle: job %s is collected twice", job.ID))
 	}
-	t := &ticket{job: job, barred: barred, unfit: unfit}
+	t := &ticket{job: job, barred: barred, unfit: unfit, back: grid.Never}
 	h.tickets = append(h.tickets, t)
 	h.waiting[job.ID] = t
 	h.settled = false
 	if refusals > 0 {
+		t.back = now
 		h.closes = min(h.closes, now.Add(h.pause(refusals)))
 		return
 	}
@@ -204,7 +206,7 @@ func (h *Head) Close(now grid.Time, members []Member) *Window {
 		w.Left, h.closes = len(h.waiting), now.Add(h.pause(1))
 		return w
 	}
-	batch, more := h.batch(w)
+	batch, more := h.batch(now, w)
 	h.share(now, w, batch)
 	h.tickets = slices.DeleteFunc(h.tickets, func(t *ticket) bool { return t.job == nil || h.waiting[t.job.ID] != t })
 	h.fresh, h.closes, h.look = 0, grid.Never, 0
@@ -216,6 +218,10 @@ func (h *Head) Close(now grid.Time, members []Member) *Window {
 	}
 	h.settled, h.looked = !more, h.looked[:0]
 	for _, t := range h.tickets {
+		if t.back == now {
+			h.settled = false
+			continue // it keeps its bars for the next window
+		}
 		h.settled = h.settled && t.barred == nil
 		t.barred, t.fresh = nil, false // bars are of one window
 	}
@@ -276,10 +282,12 @@ func (w *Window) measure() {
 }
 
 // batch takes the tickets of the jobs that are shared out now. Jobs that no cluster
-// will ever take are allotted to nobody. more: there would be more for another batch.
-func (h *Head) batch(w *Window) (batch []*ticket, more bool) {
+// will ever take are allotted to nobody. more: there would be more for another batch. What has come
+// back at this instant is not taken: jobs that are refused at once would go round, a batch after the
+// other, for ever.
+func (h *Head) batch(now grid.Time, w *Window) (batch []*ticket, more bool) {
 	for _, t := range h.tickets {
-		if t.job == nil {
+		if t.job == nil || t.back == now {
 			continue
 		}
 		if t.site != "" && !slices.ContainsFunc(w.Members, func(m Member) bool { return m.Site == t.site && m.Presence == Present }) {

@@ -246,6 +246,45 @@ func TestHeadBars(t *testing.T) {
 	}
 }
 
+// TestHeadRefusedAtOnce: jobs that are refused at the instant at which they are shared out, more than
+// a batch holds, wait for a later window, without the member that has refused them.
+func TestHeadRefusedAtOnce(t *testing.T) {
+	const now, jobs = 5 * grid.Second, 5
+	h := newHeadFor(t, HeadConfig{Window: grid.Second, Batch: 2})
+	members := []Member{memberOf("a", 8), memberOf("b", 8)}
+	for id := range uint64(jobs) {
+		h.Collect(now-grid.Second, jobOf(id+1, 2, grid.Second, grid.Never), nil, nil, 0)
+	}
+	from := make(map[grid.JobID]int) // who has refused a job
+	for range jobs {
+		if h.NextTimer() > now {
+			break
+		}
+		for _, a := range h.Close(now, members).Allotments {
+			if _, again := from[a.Job.ID]; again {
+				t.Errorf("job %v is shared out once more at once", a.Job.ID)
+			}
+			from[a.Job.ID] = a.Member
+			h.Collect(now, a.Job, []grid.SiteID{members[a.Member].Site}, nil, 1)
+		}
+	}
+	if at := h.NextTimer(); at <= now || len(from) != jobs {
+		t.Fatalf("%d of %d jobs are shared out, and the next window closes at %v", len(from), jobs, at)
+	}
+	for at := h.NextTimer(); len(from) > 0 && h.NextTimer() == at; {
+		list := h.Close(at, members).Allotments
+		if len(list) == 0 {
+			t.Fatalf("%d jobs are shared out to nobody", len(from))
+		}
+		for _, a := range list {
+			if a.Member == from[a.Job.ID] {
+				t.Errorf("job %v is given to %s, which has refused it", a.Job.ID, members[a.Member].Site)
+			}
+			delete(from, a.Job.ID)
+		}
+	}
+}
+
 // TestMemberFree: what a member says and what it was given are put together, the later
 // instant for each processor.
 func TestMemberFree(t *testing.T) {
