@@ -19,7 +19,7 @@ func bench(b *testing.B, features string) {
 		if err != nil {
 			b.Fatal(err)
 		}
-		hours += float64(cfg.Sites) * float64(r.VirtualSeconds) / 3600
+		hours += float64(cfg.Sites) * r.VirtualSeconds.Float() / 3600
 		events += float64(r.Events)
 	}
 	b.ReportMetric(hours/b.Elapsed().Seconds(), "site-hours/s")
