@@ -235,7 +235,9 @@ func (d *Directory) answered(now grid.Time, r request, p *Page, out *grid.Outbox
 	case forScan:
 		d.seeker.onPage(now, r, p, out)
 	case forSum:
-		d.holder.onSum(now, r, p)
+		d.holder.onSum(now, r, p, out)
+	case forCopy:
+		d.holder.onCopies(now, r, p, out)
 	case forHint:
 		d.goOn(now, d.guide.onPage(now, r.cell, r.site, p, out), out)
 	case forImage:
@@ -275,7 +277,7 @@ func (d *Directory) unanswered(now grid.Time, r request, certain bool, out *grid
 		d.goOn(now, d.guide.onPage(now, r.cell, r.site, nil, out), out)
 	case forImage:
 		d.images.onPage(now, r, nil, out)
-	case forSign: // it was a suspect before
+	case forSign, forCopy: // it was a suspect before; the next round sees what is missing
 	default:
 		d.holder.unanswered(now, r)
 	}

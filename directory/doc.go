@@ -36,15 +36,18 @@
 // them when they are asked and what they have is old (Scan.Via, Scan.Image).
 //
 // All is soft state: sites publish again at 13/16 of a lifetime, holders report
-// twice in one, and what is not renewed expires. There is no hand-over.
+// twice in one, and what is not renewed expires. There is no hand-over: who becomes a
+// holder copies what the others have.
 //
 // # Why answers are complete
 //
 // A query believes a holder alone if it is mature: it then has every live quote of
 // the cell. It knows so once all other holders had the same quotes and no cell
 // above had strays, quotes that belong further down; from then on whoever publishes
-// here learns of it, as answers carry a digest of who holds the cell. It doubts again as
-// soon as a copy or fence expires or another site turns out to hold the cell as well.
+// here learns of it, as answers carry a digest of who holds the cell. A new holder does
+// not wait for all of them: it copies what another one has, and is mature once the others
+// know that it holds the cell. Where members may lie it waits. It doubts again as soon as
+// a copy or fence expires or another site turns out to hold the cell as well.
 // It is believed about the cells below, too: more than half of the holders of such a
 // cell have told their summary, and tell at once when a quote exceeds it.
 //

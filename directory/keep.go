@@ -103,6 +103,23 @@ func (k *holder) keep(now grid.Time, q *Quote, m *Copy) Receipt {
 	return reply
 }
 
+// adopt stores a copy of a quote that another holder has, and reports whether there was none.
+func (k *holder) adopt(now grid.Time, h *holding, q *Quote) (fresh bool) {
+	at := q.at(h.cell.attribute)
+	if q.Withdrawn || q.impossible(now) || !k.timely(now, q) || !h.cell.Contains(at) || k.learn(q) != nil || h.of(q) >= 0 {
+		return false
+	}
+	if _, stray := h.fences.Way(at, trie.Prefix{}); stray {
+		return false
+	}
+	if len(h.records) >= crowdFactor*k.cfg.CellMax || !k.count(q.Site) {
+		return false
+	}
+	k.raise(now, h, q.summary())
+	h.put(record{at: at, quote: q, expires: now + min(q.Expires()-now, q.Lifetime)})
+	return true
+}
+
 // onWithdraw drops a site's copy of its quote and says so.
 func (k *holder) onWithdraw(now grid.Time, from grid.SiteID, m *Withdraw, out *grid.Outbox) {
 	if m.Quote.Site != from {

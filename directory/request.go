@@ -13,6 +13,7 @@ const (
 	noPurpose purpose = iota // answered or given up
 	forScan                  // a query's scan
 	forSum                   // upkeep compares a cell with another holder's
+	forCopy                  // upkeep copies quotes that another holder has
 	forWay                   // upkeep looks for the parent of a cell
 	forKeep                  // upkeep reports a cell to its parent
 	forHint                  // the holders of a cell

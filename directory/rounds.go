@@ -242,12 +242,54 @@ func (k *holder) asker(q request) *holding {
 }
 
 // onSum takes another holder's word of how the cell stands there.
-func (k *holder) onSum(now grid.Time, q request, p *Page) {
-	if h := k.asker(q); h != nil {
-		count, sum := h.stand(now)
-		h.upkeep.round.differs = h.upkeep.round.differs || !p.Held || p.Count != count || p.Sum != sum || p.HasFences
-		k.conclude(now, h)
+func (k *holder) onSum(now grid.Time, q request, p *Page, out *grid.Outbox) {
+	h := k.asker(q)
+	if h == nil {
+		return
 	}
+	u := &h.upkeep
+	count, sum := h.stand(now)
+	alike := p.Held && p.Count == count && p.Sum == sum && !p.HasFences
+	if !alike || u.copied && p.Ring != u.round.ring {
+		u.round.differs = true
+	}
+	if p.Held && !alike && !p.HasFences && p.Count >= count && u.eager >= copyAfter && k.cfg.Witnesses == 0 && !u.round.copies {
+		u.round.copies, u.pages = true, 0
+		k.fetch(now, h, q.site, trie.First(), out)
+	}
+	k.conclude(now, h)
+}
+
+// fetch asks another holder for quotes that this one may lack.
+func (k *holder) fetch(now grid.Time, h *holding, site grid.SiteID, at trie.Position, out *grid.Outbox) {
+	token := k.requests.add(request{purpose: forCopy, site: site, cell: h.cell, deadline: now + k.cfg.Timeout})
+	if token == 0 {
+		return
+	}
+	_, digest := h.fences.List()
+	m := k.scans.New()
+	*m = Scan{Token: token, Cell: h.cell, At: at, Limit: PageMax, Fences: digest}
+	out.Send(site, m)
+}
+
+// onCopies takes quotes that another holder has. They come from their sites, whose seals they have,
+// so it does not matter who passes them on; but these may not know that this one holds the cell.
+func (k *holder) onCopies(now grid.Time, q request, p *Page, out *grid.Outbox) {
+	h := k.holding(q.cell)
+	if h == nil || p.Cell != q.cell || h.upkeep.standing != proving {
+		return
+	}
+	u := &h.upkeep
+	for _, quote := range p.Quotes {
+		if k.adopt(now, h, quote) {
+			u.copied = true
+		}
+	}
+	if u.pages++; p.More && len(p.Quotes) > 0 && u.pages < copyPagesMax {
+		k.fetch(now, h, q.site, p.Quotes[len(p.Quotes)-1].at(h.cell.attribute).Next(), out)
+		return
+	}
+	k.hurry(h, now+k.cfg.Timeout/4)
 }
 
 // onReported takes the answer to a report.

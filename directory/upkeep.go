@@ -37,7 +37,9 @@ const (
 // the holders, since it has published to each. It ends once the router has answered, if that is
 // being asked. It is no proof if others are found to hold the cell before it ends, or the router
 // names nobody, nor if a holder does not answer that has not lied: what was published to it may be
-// nowhere else. Who only stands in for a holder that it cannot reach has no such proof: others may
+// nowhere else. A new holder copies quotes that others have from them. Whose quotes these are may
+// not know it yet; so then it is proof only if the others know it, and tell them with their answers.
+// Who only stands in for a holder that it cannot reach has no such proof: others may
 // reach that one. If some holder never agrees, say because another site has a wrong idea of who
 // holds the cell, age does instead: by then every site must have looked the holders up again and
 // published to them.
@@ -54,6 +56,9 @@ type upkeep struct {
 	clear bool // in the last round that ended, no cell above had strays
 	known int  // how many held the cell when this site became mature
 
+	copied bool // some quotes have come from other holders since it began to prove
+	pages  int  // of those, in this round
+
 	route route // to the holders of the parent
 	word  word  // what they have been told
 }
@@ -63,6 +68,7 @@ type round struct {
 	number  uint32
 	open    int  // questions unanswered, the router's too, and the round itself until all are asked
 	asks    bool // the router is being asked who the holders are
+	copies  bool // another holder is asked for the quotes that it has
 	differs bool // another holder did not answer, or has other quotes
 	strays  bool // a cell above had strays, or did not answer
 	noted   bool // a holder of the parent has taken the report, and knows the same others
@@ -82,13 +88,16 @@ const (
 	eagerMax  = 16            // rounds that follow quickly if the holder is not mature before
 
 	wonderAfter = 3 // rounds that show other quotes elsewhere until the router is asked
+
+	copyAfter    = 2           // rounds until quotes that only others have are copied: they may be on their way
+	copyPagesMax = crowdFactor // with as many quotes as a cell of the usual size may have
 )
 
 // prove begins to prove that the holder is mature; a round under way proves nothing. The first
 // round comes soon, so that whoever this site displaces learns it, but after those who publish to
 // a new cell had time to.
 func (u *upkeep) prove(now grid.Time, sh *shared) {
-	u.standing, u.since, u.eager = proving, now, 0
+	u.standing, u.since, u.eager, u.copied = proving, now, 0, false
 	u.round.differs = true
 	u.pause = 2 * sh.cfg.Timeout
 	u.span = max(u.span, u.pause)

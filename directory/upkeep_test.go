@@ -1,6 +1,7 @@
 package directory
 
 import (
+	"slices"
 	"testing"
 
 	"gridnode/directory/trie"
@@ -210,4 +211,83 @@ func TestWord(t *testing.T) {
 	if !w.retract() || w.retract() || w.raise(high) {
 		t.Errorf("what is not known any more is not said once: %+v", w)
 	}
+}
+
+// A holder that still lacks quotes after its first round fetches what another one has, and
+// believes that it has all once that one also knows that it holds the cell.
+func TestNewHolderCopiesWhatOthersHave(t *testing.T) {
+	for _, tt := range []struct {
+		name      string
+		witnesses int
+		eager     int
+		page      Page
+		want      bool
+	}{
+		{"another one has more", 0, copyAfter, Page{Held: true, Count: 3, Sum: 7}, true},
+		{"another one has others", 0, copyAfter, Page{Held: true, Count: 1, Sum: 7}, true},
+		{"in the first round", 0, copyAfter - 1, Page{Held: true, Count: 3, Sum: 7}, false},
+		{"another one has fewer", 0, copyAfter, Page{Held: true, Sum: 7}, false},
+		{"it is no holder", 0, copyAfter, Page{Count: 3, Sum: 7}, false},
+		{"it knows other cells below", 0, copyAfter, Page{Held: true, Count: 3, Sum: 7, HasFences: true}, false},
+		{"members may lie", 1, copyAfter, Page{Held: true, Count: 3, Sum: 7}, false},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			d, h, out := newHolding(Config{Witnesses: tt.witnesses})
+			h.upkeep.eager = tt.eager
+			for _, from := range []grid.SiteID{"a", "b"} {
+				d.holder.onSum(0, request{purpose: forSum, site: from, cell: h.cell, round: 1}, &tt.page, out)
+			}
+			if asked := len(out.Sends) == 1 && out.Sends[0].To == "a" && out.Sends[0].Message.(*Scan).Limit == PageMax; asked != tt.want || len(out.Sends) > 1 {
+				t.Errorf("sends %v, want one question to a: %t", out.Sends, tt.want)
+			}
+			if !h.upkeep.round.differs {
+				t.Error("they agree")
+			}
+		})
+	}
+
+	d, h, out := newHolding(Config{})
+	h.upkeep.eager = copyAfter
+	d.holder.onSum(0, request{purpose: forSum, site: "a", cell: h.cell, round: 1}, &Page{Held: true, Count: 3, Sum: 7}, out)
+	stale := quoteAt("e", 5, 1, 0)
+	stale.Lifetime = 0
+	page := &Page{Cell: h.cell, More: true, Quotes: []*Quote{quoteAt("q", 1, 1, 0), quoteAt("r", 2, 1, 0), stale, quoteAt("s", 3, 1, 0)}}
+	ask := out.Sends[0].Message.(*Scan)
+	out.Reset()
+	d.Step(0, &grid.Delivery{From: "a", Message: withToken(page, ask.Token)}, out)
+	if got := held(d, 0, h.cell); !slices.Equal(got, []grid.SiteID{"q", "r", "s"}) {
+		t.Fatalf("holds %v after the first page", got)
+	}
+	next := out.Sends[0].Message.(*Scan)
+	if want := page.Quotes[3].at(Price).Next(); next.At != want {
+		t.Errorf("goes on at %v, want %v", next.At, want)
+	}
+	d.Step(0, &grid.Delivery{From: "a", Message: withToken(&Page{Cell: h.cell}, next.Token)}, out)
+	if soon := d.cfg.Timeout / 4; h.upkeep.next > soon {
+		t.Errorf("compares again at %v, want by %v", h.upkeep.next, soon)
+	}
+	count, sum := h.stand(0)
+	for ring, differs := range map[uint64]bool{h.upkeep.round.ring: false, 1: true} {
+		h.upkeep.round.open, h.upkeep.round.differs = 2, false
+		d.holder.onSum(0, request{purpose: forSum, site: "a", cell: h.cell, round: 1}, &Page{Held: true, Count: count, Sum: sum, Ring: ring}, out)
+		if h.upkeep.round.differs != differs {
+			t.Errorf("differs %t from one whose ring is %d", h.upkeep.round.differs, ring)
+		}
+	}
+}
+
+// newHolding returns a holder that compares its cell, of which it has one quote, with three others.
+func newHolding(cfg Config) (*Directory, *holding, *grid.Outbox) {
+	d := newDirectory(cfg)
+	d.holder.keep(0, quoteAt("q", 1, 1, 0), &Copy{Cell: root(Price)})
+	r := d.rings.at(0, root(Price))
+	d.rings.fill(r, []grid.SiteID{"me", "a", "b", "c"})
+	h := d.holder.holding(root(Price))
+	h.upkeep.round = round{number: 1, open: 3, ring: r.digest}
+	return d, h, &grid.Outbox{}
+}
+
+func withToken(p *Page, token uint64) *Page {
+	p.Token = token
+	return p
 }
