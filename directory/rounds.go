@@ -156,13 +156,18 @@ func (k *holder) compare(now grid.Time, h *holding, site grid.SiteID, out *grid.
 }
 
 // displace lets the site know that was a holder if this one is new: it gets no new
-// quotes any more.
+// quotes any more. Nobody waits for an answer, so it is told twice that the holders are these.
 func (k *holder) displace(h *holding, r *ring, holders []grid.SiteID, out *grid.Outbox) {
+	u := &h.upkeep
+	if u.displaced != r.digest {
+		u.displaced, u.displaces = r.digest, 0
+	}
 	i := slices.IndexFunc(r.peers, func(p grid.SiteID) bool { return p != k.cfg.Self && !slices.Contains(holders, p) })
-	if i >= 0 {
+	if i >= 0 && u.displaces < displacesMax {
 		m := k.scans.New()
 		*m = Scan{Cell: h.cell} // the answer has token 0, and nobody waits for it
 		out.Send(r.peers[i], m)
+		u.displaces++
 	}
 }
 

@@ -56,6 +56,9 @@ type upkeep struct {
 	clear bool // in the last round that ended, no cell above had strays
 	known int  // how many held the cell when this site became mature
 
+	displaced uint64 // digest of the holders of whom the site was told that was one before
+	displaces int    // times that was
+
 	copied bool // some quotes have come from other holders since it began to prove
 	pages  int  // of those, in this round
 
@@ -89,6 +92,7 @@ const (
 
 	wonderAfter = 3 // rounds that show other quotes elsewhere until the router is asked
 
+	displacesMax = 2           // times a site is told that it is no holder any more
 	copyAfter    = 2           // rounds until quotes that only others have are copied: they may be on their way
 	copyPagesMax = crowdFactor // with as many quotes as a cell of the usual size may have
 )

@@ -291,3 +291,22 @@ func withToken(p *Page, token uint64) *Page {
 	p.Token = token
 	return p
 }
+
+// A site that was a holder is told twice who the holders are, and again when others are.
+func TestDisplacedHolderIsToldTwice(t *testing.T) {
+	d, h, out := newHolding(Config{})
+	r := d.rings.at(0, h.cell)
+	for _, tt := range []struct {
+		peers []grid.SiteID
+		to    grid.SiteID
+	}{{[]grid.SiteID{"me", "a", "b", "c", "e"}, "e"}, {[]grid.SiteID{"me", "a", "b", "f", "c"}, "c"}} {
+		d.rings.fill(r, tt.peers)
+		for range 5 {
+			d.holder.displace(h, r, tt.peers[:4], out)
+		}
+		if len(out.Sends) != 2 || out.Sends[0].To != tt.to || out.Sends[1].To != tt.to {
+			t.Errorf("with %v: %v, want two to %s", tt.peers, out.Sends, tt.to)
+		}
+		out.Reset()
+	}
+}
