@@ -15,14 +15,27 @@ func BenchmarkFleet(b *testing.B) {
 		for _, n := range []int{50, 200} {
 			b.Run(transport+"/nodes="+strconv.Itoa(n), func(b *testing.B) {
 				for b.Loop() {
-					fleet(b, transport, n)
+					fleet(b, transport, n, 0)
 				}
 			})
 		}
 	}
 }
 
-func fleet(b *testing.B, transport string, n int) {
+// BenchmarkFleetAtRest leaves many nodes alone until they have ended the connections that they
+// do not need, and measures what they are then, and what they use of processors.
+func BenchmarkFleetAtRest(b *testing.B) {
+	for _, n := range []int{50, 200} {
+		b.Run("nodes="+strconv.Itoa(n), func(b *testing.B) {
+			for b.Loop() {
+				fleet(b, "memory", n, 150*time.Second)
+			}
+		})
+	}
+}
+
+// fleet measures n nodes, once they see the quotes of all and rest has passed.
+func fleet(b *testing.B, transport string, n int, rest time.Duration) {
 	cfg := Default()
 	cfg.Nodes, cfg.Transport = n, transport
 	before := memory()
@@ -36,6 +49,13 @@ func fleet(b *testing.B, transport string, n int) {
 	per := 1 / float64(n)
 	b.ReportMetric(time.Since(begun).Seconds(), "settled-s")
 	b.ReportMetric((cpuTime(b)-spent).Seconds()*1000*per, "cpu-ms/node")
+	if rest > 0 {
+		time.Sleep(rest)
+		const span = 40 * time.Second
+		spent := cpuTime(b)
+		time.Sleep(span)
+		b.ReportMetric((cpuTime(b)-spent).Seconds()/span.Seconds()*100*per, "%cpu/node")
+	}
 	b.ReportMetric(float64(runtime.NumGoroutine()-goroutines)*per, "goroutines/node")
 	b.ReportMetric((memory()-before)*per, "MiB/node")
 	peers := 0 // last: it measures their latencies
