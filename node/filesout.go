@@ -260,7 +260,7 @@ func (m *homecoming) bring(ctx context.Context, job grid.JobID) {
 		return
 	}
 	v, err := m.f.h.view(ctx, job)
-	if err != nil || v.Job.Command == nil || v.Site == m.f.h.id && len(m.pieces(&v)) == 0 {
+	if err != nil || v.Job.Command == nil || m.nothing(&v) {
 		return // it is kept no longer, or leaves nothing
 	}
 	b, err := m.toOwner(ctx, &v)
@@ -397,6 +397,16 @@ func (m *homecoming) put(ctx context.Context, v *site.View, tree *content.Tree, 
 	return err
 }
 
+// nothing reports whether a job that this site ran, alone or on the processors of others, leaves no
+// files to be brought. Those that are in the store are to be, though nobody else has them any more.
+func (m *homecoming) nothing(v *site.View) bool {
+	if v.Site != m.f.h.id || len(m.pieces(v)) > 0 {
+		return false
+	}
+	_, err := m.tree(v.Job.ID)
+	return err != nil
+}
+
 // status returns what has become of a job's files.
 func (m *homecoming) status(v *site.View) *Brought {
 	if v.State.Terminal() && v.Result.Silent {
@@ -409,7 +419,7 @@ func (m *homecoming) status(v *site.View) *Brought {
 	switch {
 	case !v.State.Terminal():
 		return &Brought{State: FilesRunning}
-	case v.Start >= v.End, v.Site == "", v.Site == self && len(m.pieces(v)) == 0, v.Site != self && !v.Job.Keeps(v.Site):
+	case v.Start >= v.End, v.Site == "", m.nothing(v), v.Site != self && !v.Job.Keeps(v.Site):
 		return &Brought{State: FilesNone}
 	case v.Site != self && m.f.h.files.HasFetched(v.Job.ID):
 		if _, err := m.tree(v.Job.ID); err != nil {

@@ -61,6 +61,7 @@ func brings(t *testing.T, h *Host, j *grid.Job) *Brought {
 // TestFilesOfDividedJobs: what its tasks leave at three sites is at home afterwards, in a folder
 // for each rank, and nowhere else; also when one of them fails.
 func TestFilesOfDividedJobs(t *testing.T) {
+	t.Parallel()
 	hosts := team(t, 1, 2, 2)
 	home := hosts[0]
 	script := "mkdir plots; echo $GRIDNODE_RANK >plots/me; echo loose >note; "
@@ -96,6 +97,7 @@ func TestFilesOfDividedJobs(t *testing.T) {
 // TestFilesThatAreHomeAndStay: what a daemon that died has not removed of files that were home already is
 // removed by the next; what is not home stays.
 func TestFilesThatAreHomeAndStay(t *testing.T) {
+	t.Parallel()
 	h := team(t, 1)[0]
 	j := scriptJob(h, 1, "echo plot >a.png")
 	j.Command.Dir, j.Command.Files = t.TempDir(), &grid.Files{Out: []string{"*.png"}}
@@ -117,6 +119,7 @@ func TestFilesThatAreHomeAndStay(t *testing.T) {
 // TestFilesOfLeasedJobs: a job that runs on processors of another site brings its files home from
 // there, whether it names them or not.
 func TestFilesOfLeasedJobs(t *testing.T) {
+	t.Parallel()
 	hosts := team(t, 1, 2)
 	home := hosts[0]
 	blocker := scriptJob(home, 1, "sleep 1000")
@@ -138,4 +141,35 @@ func TestFilesOfLeasedJobs(t *testing.T) {
 	}
 	cancel1(t, home, blocker)
 	until(t, "nothing lies about", func() bool { return len(leftovers(t, hosts...)) == 0 })
+}
+
+// TestFilesInTheStoreAreBrought: the files of a leased job come to its owner once they are in the store,
+// though its lender was told to forget them before they were laid.
+func TestFilesInTheStoreAreBrought(t *testing.T) {
+	t.Parallel()
+	hosts := team(t, 1, 2)
+	home := hosts[0]
+	submitJob(t, home, scriptJob(home, 1, "sleep 1000"))
+	if a := borrowFrom(t, home, hosts[1], 1, grid.Hour); a.Err != nil {
+		t.Fatal(a.Err)
+	}
+	j := scriptJob(home, 2, "echo text >b.txt")
+	j.Command.Dir = t.TempDir()
+	if b := brings(t, home, j); b.State != FilesBrought {
+		t.Fatalf("%+v", b)
+	}
+	m := home.filer.home
+	until(t, "the lender is told", func() bool { _, err := os.Stat(m.path(j.ID, ranSuffix)); return err != nil })
+	for _, path := range []string{m.path(j.ID, broughtSuffix), filepath.Join(j.Command.Dir, "b.txt")} { // as before they were laid
+		if err := os.Remove(path); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if b, _, err := home.JobFiles(t.Context(), j.ID, false); err != nil || b.State != FilesComing {
+		t.Errorf("%+v, %v; want them to be coming", b, err)
+	}
+	m.bring(t.Context(), j.ID)
+	if got := filesBelow(t, j.Command.Dir); !slices.Equal(got, []string{"b.txt=text"}) {
+		t.Errorf("brought are %q", got)
+	}
 }
