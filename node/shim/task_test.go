@@ -169,16 +169,16 @@ func TestLimit(t *testing.T) {
 }
 
 func TestKill(t *testing.T) {
-	s := newTestShim(t)
 	for _, tt := range []struct {
-		name, script string
-		code         int32
+		name, grace, script string
+		code                int32
 	}{
-		{"gives in to SIGTERM", tell + "sleep 1000", 143},
-		{"ends in order", "trap 'exit 9' TERM; " + tell + "while :; do sleep 0.01; done", 9},
-		{"ignores SIGTERM", "trap '' TERM; " + tell + "while :; do sleep 0.01; done", 137},
+		{"gives in to SIGTERM", "1m", tell + "sleep 1000", 143},
+		{"ends in order", "1m", "trap 'exit 9' TERM; " + tell + "while :; do sleep 0.01; done", 9},
+		{"ignores SIGTERM", "200ms", "trap '' TERM; " + tell + "while :; do sleep 0.01; done", 137},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
+			s := newTestShim(t, "GRIDNODE_SHIM_TEST_GRACE="+tt.grace)
 			spec := s.spec(tt.script)
 			s.start(spec)
 			s.pids(spec, 1)

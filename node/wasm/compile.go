@@ -2,6 +2,7 @@ package wasm
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -89,6 +90,8 @@ type Compiler struct {
 	Name    string // of the launcher: no other may be open with it
 	Means   func() *sandbox.Means
 	Walls   sandbox.Kind
+
+	span time.Duration // that one module may take; 0: compileSpan
 }
 
 // ErrModule is wrapped by Compile's error for what is no module that can be run anywhere.
@@ -178,7 +181,8 @@ func (c *Compiler) launch(ctx context.Context, module, work string, out *os.File
 	defer r.Release()
 	kill := func() { _ = syscall.Kill(-r.PID, syscall.SIGKILL) }
 	defer context.AfterFunc(ctx, kill)()
-	late := time.AfterFunc(compileSpan, kill)
+	span := cmp.Or(c.span, compileSpan)
+	late := time.AfterFunc(span, kill)
 	words, _ := io.ReadAll(io.LimitReader(read, 512)) // what is missing is not said
 	var status syscall.WaitStatus
 	for err = syscall.EINTR; err == syscall.EINTR; {
@@ -195,7 +199,7 @@ func (c *Compiler) launch(ctx context.Context, module, work string, out *os.File
 	case err != nil || code == 0:
 		return err
 	case !inTime:
-		return fmt.Errorf("%w: compiling it takes more than %v", ErrModule, compileSpan)
+		return fmt.Errorf("%w: compiling it takes more than %v", ErrModule, span)
 	}
 	why := strings.TrimSpace(strings.ToValidUTF8(string(words), "?"))
 	if reason := r.Reason(code); reason != "" {

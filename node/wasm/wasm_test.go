@@ -64,7 +64,7 @@ var guest = sync.OnceValues(func() (config Config, err error) {
 func testCompiler() *Compiler {
 	self, _ := os.Executable()
 	none := &sandbox.Means{NoBubblewrap: errors.New("not here"), NoLandlock: errors.New("not here")}
-	return &Compiler{Program: self, Name: "wasm test", Means: func() *sandbox.Means { return none }, Walls: sandbox.Auto}
+	return &Compiler{Program: self, Name: "wasm test", Means: func() *sandbox.Means { return none }, Walls: sandbox.Auto, span: 20 * time.Minute}
 }
 
 // result is how a module ended.
