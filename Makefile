@@ -14,11 +14,16 @@ SOURCES  := $(shell find cmd directory grid internal lease market coalloc node t
 # Two threads that fire timers of one synctest bubble share a context of the race detector, which
 # crashes it (seen with Go 1.26). One thread per test binary interleaves as many goroutines.
 RACECPU  := 1
+# Programs with the race detector wait a second before they exit, for races of what runs still; most here are shims,
+# of which tests start hundreds, and wait for their end.
+GORACE   ?= atexit_sleep_ms=100
 RACE     := ./node ./testnet/scenario/chaos ./node/... ./testnet/... ./cmd/...
 # All, the longest ones first, so that none of them runs alone in the end. Those wait for daemons, for Slurm or for
-# a browser more than they compute: one more runs at a time than there are processors.
+# a browser more than they compute: one more runs at a time than there are processors. Of those tests of a package
+# that say that they may run together (t.Parallel), most of which wait for processes, four do, as test/e2e has it itself.
 TESTS    := ./test/e2e ./node ./node/run/slurm ./testnet/live ./test/page ./test/flood ./...
 ATATIME  ?= $(shell echo $$(( $$(nproc 2>/dev/null || echo 2) + 1 )))
+TOGETHER ?= 4
 COUNT    ?= 5
 # A guard against tests that hang, wide enough for a busy machine.
 TIMEOUT  ?= 30m
@@ -52,8 +57,9 @@ dist-twice: ## build all that is handed out twice, in other folders with other c
 demo: $(BIN) ## run twelve real nodes on loopback and watch a federation work (about a minute)
 	$(BIN) testnet up -n 12 --jobs 240
 
+# What vet says is lint's.
 test: ## run all tests, and the policies of examples/policy
-	$(GO) test -p $(ATATIME) -timeout $(TIMEOUT) $(TESTS)
+	$(GO) test -vet=off -p $(ATATIME) -parallel $(TOGETHER) -timeout $(TIMEOUT) $(TESTS)
 	cd examples/policy && $(GO) vet . && $(GO) run .
 
 lint: ## gofmt, vet, staticcheck, generated code up to date
@@ -66,7 +72,7 @@ lint: ## gofmt, vet, staticcheck, generated code up to date
 	$(GO) tool -modfile=tools/go.mod validate node/api/openapi/openapi.json
 
 race: ## run the tests that can race under the race detector
-	$(GO) test -race -vet=off -short -cpu $(RACECPU) -timeout $(TIMEOUT) $(RACE)
+	GORACE='$(GORACE)' $(GO) test -race -vet=off -short -cpu $(RACECPU) -p $(ATATIME) -parallel $(TOGETHER) -timeout $(TIMEOUT) $(RACE)
 
 check: lint test race ## exactly what CI runs
 

@@ -33,6 +33,7 @@ func dataHosts(t *testing.T) []*Host {
 
 // TestLyingHolders: whatever a holder sends, there is a whole copy or none.
 func TestLyingHolders(t *testing.T) {
+	t.Parallel()
 	hosts := dataHosts(t)
 	asker, liar := hosts[0], hosts[1]
 	name, size, err := run.DigestOf(t.Context(), strings.NewReader("content"))
@@ -121,6 +122,7 @@ func TestLyingHolders(t *testing.T) {
 // away, and what is larger than this site copies is not copied. Where a file is nobody
 // learns.
 func TestFetchRefusals(t *testing.T) {
+	t.Parallel()
 	hosts := dataHosts(t)
 	asker, holder := hosts[0], hosts[1]
 	addData(t, holder, "closed", "text", false)
@@ -180,6 +182,7 @@ func TestFetchRefusals(t *testing.T) {
 
 // TestDataSetsLargerThanTheCache are copied where they are wanted, and the cache stays as it is.
 func TestDataSetsLargerThanTheCache(t *testing.T) {
+	t.Parallel()
 	hosts := dataHosts(t)
 	asker, holder := hosts[0], hosts[1]
 	f := asker.filer

@@ -31,7 +31,7 @@ func teamAs(t *testing.T, change func(i int, cfg *HostConfig), processors ...int
 		cfg := realConfig(t, byte(i+1), memory)
 		cfg.Listen = []string{fmt.Sprintf("/ip4/127.0.0.1/tcp/%d", i+1)}
 		cfg.Site.Processors = n
-		cfg.Site.Lease = site.LeaseConfig{Lend: true, Term: 3 * grid.Second}
+		cfg.Site.Lease = site.LeaseConfig{Lend: true, Term: grid.Minute}
 		if i > 0 {
 			cfg.Join = hosts[0].Addrs()
 		}
@@ -89,6 +89,7 @@ func nothingLeft(t *testing.T, hosts ...*Host) {
 // TestCoallocatedJob: its tasks run at three sites, know who they are and where the
 // others are; output and exit code are as of a job at home, and nothing is left.
 func TestCoallocatedJob(t *testing.T) {
+	t.Parallel()
 	hosts := team(t, 2, 4, 4)
 	j := dividedJob(hosts, 1, `echo $GRIDNODE_RANK of $GRIDNODE_NTASKS $GRIDNODE_COMPONENT/$GRIDNODE_COMPONENTS $GRIDNODE_LOCAL_RANK/$GRIDNODE_LOCAL_NTASKS $GRIDNODE_SITE
 IFS=,; set -- $GRIDNODE_PEERS; [ "$1" = "$GRIDNODE_RENDEZVOUS" ] || echo bad rendezvous; [ $# = $GRIDNODE_NTASKS ] || echo $# peers; echo err >&2`, 1, 2, 1)
@@ -118,6 +119,7 @@ IFS=,; set -- $GRIDNODE_PEERS; [ "$1" = "$GRIDNODE_RENDEZVOUS" ] || echo bad ren
 // elsewhere all the same, and says what came of it. It is not waited for, either: by
 // adaptive, a job would have it to itself at once.
 func TestSiteThatDoesNotLend(t *testing.T) {
+	t.Parallel()
 	for policy, count := range map[string]string{"fcm": "2..3", "adaptive": "1..3"} {
 		if testing.Short() && policy == "adaptive" {
 			continue // other placements by the same threads
@@ -132,7 +134,7 @@ func siteThatDoesNotLend(t *testing.T, policy, count string) {
 	for i, lends := range []bool{false, false, true, true} {
 		cfg := realConfig(t, byte(i+1), memory)
 		cfg.Site.Processors = []int64{1, 9, 2, 2}[i]
-		cfg.Site.Lease = site.LeaseConfig{Lend: lends, Term: 3 * grid.Second}
+		cfg.Site.Lease = site.LeaseConfig{Lend: lends, Term: grid.Minute}
 		if i > 0 {
 			cfg.Join = hosts[0].Addrs()
 		}
@@ -165,6 +167,7 @@ func siteThatDoesNotLend(t *testing.T, policy, count string) {
 // TestUnknownSiteIsLookedFor: in a young federation, where nobody can be sure to know all
 // sites, a job that names one that is not found is refused after some looks, not the first.
 func TestUnknownSiteIsLookedFor(t *testing.T) {
+	t.Parallel()
 	hosts := team(t, 1, 1)
 	j := dividedJob(hosts, 1, `true`, 1, 1)
 	stranger, err := peer.IDFromPrivateKey(testKey(9))
@@ -181,6 +184,7 @@ func TestUnknownSiteIsLookedFor(t *testing.T) {
 
 // TestOneTaskFails: the others are ended, wherever they run.
 func TestOneTaskFails(t *testing.T) {
+	t.Parallel()
 	hosts := team(t, 1, 1, 1)
 	j := dividedJob(hosts, 1, `[ $GRIDNODE_RANK = 1 ] && exit 7; echo $$; exec sleep 1000`, 1, 1, 1)
 	submitJob(t, hosts[0], j)
@@ -199,6 +203,7 @@ func TestOneTaskFails(t *testing.T) {
 
 // TestCancelCoallocatedJob: running, and waiting for sites.
 func TestCancelCoallocatedJob(t *testing.T) {
+	t.Parallel()
 	hosts := team(t, 1, 1, 1)
 	running := dividedJob(hosts, 1, `echo $$; exec sleep 1000`, 1, 1, 1)
 	submitJob(t, hosts[0], running)

@@ -48,7 +48,8 @@ func outputLines(t *testing.T, h *Host, j *grid.Job) []string {
 // and then that of a lender, is away for less than a term, and its output is whole. The
 // task at home ends while its daemon is away.
 func TestCoallocatorRestarts(t *testing.T) {
-	hosts, configs := longTeam(t, 20*grid.Second, 3)
+	t.Parallel()
+	hosts, configs := longTeam(t, grid.Minute, 3)
 	dir := t.TempDir()
 	for n := range 3 {
 		if out, err := exec.Command("mkfifo", filepath.Join(dir, fmt.Sprint(n))).CombinedOutput(); err != nil {
@@ -81,7 +82,8 @@ func TestCoallocatorRestarts(t *testing.T) {
 // TestCoallocatorIsAway for longer than a term: what ran at the other sites has ended
 // by itself, and what runs at home is ended when the daemon is back.
 func TestCoallocatorIsAway(t *testing.T) {
-	hosts, configs := longTeam(t, 4*grid.Second, 3) // so long that a busy machine renews in time
+	t.Parallel()
+	hosts, configs := longTeam(t, 8*grid.Second, 3) // so long that a busy machine renews in time
 	dir := t.TempDir()
 	j := dividedJob(hosts, 1, fmt.Sprintf(`cd %s; echo $$ > $GRIDNODE_RANK; exec sleep 1000`, dir), 1, 1, 1)
 	submitJob(t, hosts[0], j)
@@ -114,7 +116,8 @@ func TestCoallocatorIsAway(t *testing.T) {
 // TestLenderDies with a component: the other components end within a term, and every
 // processor comes back.
 func TestLenderDies(t *testing.T) {
-	hosts, _ := longTeam(t, grid.Second, 3)
+	t.Parallel()
+	hosts, _ := longTeam(t, 4*grid.Second, 3)
 	j := dividedJob(hosts, 1, `echo $$; exec sleep 1000`, 1, 1, 1)
 	submitJob(t, hosts[0], j)
 	until(t, "all tasks have begun", func() bool { return len(outputLines(t, hosts[0], j)) == 3 })

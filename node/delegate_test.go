@@ -16,16 +16,17 @@ import (
 // full runs on processors of a site that is idle and lends, though no link was agreed: it
 // is known by its gossip. One that does not lend is not asked.
 func TestSiblingsAreAskedWithoutLinks(t *testing.T) {
+	t.Parallel()
 	memory := &p2p.Memory{}
 	l := realConfig(t, 2, memory)
-	l.Site.Lease = site.LeaseConfig{Lend: true, Term: 3 * grid.Second}
+	l.Site.Lease = site.LeaseConfig{Lend: true, Term: grid.Minute}
 	lender := realHost(t, l)
 	m := realConfig(t, 3, memory)
 	m.Join = lender.Addrs()
 	miser := realHost(t, m)
 	c := realConfig(t, 1, memory)
 	c.Site.Processors, c.Join = 1, append(lender.Addrs(), miser.Addrs()...)
-	c.Site.Lease = site.LeaseConfig{Term: 3 * grid.Second, Match: lease.MatchConfig{
+	c.Site.Lease = site.LeaseConfig{Term: grid.Minute, Match: lease.MatchConfig{
 		Threshold: 1000, DelegationCycle: grid.Second, Retry: grid.Second, Ordering: lease.OrderGossip,
 	}}
 	b := realHost(t, c)

@@ -69,7 +69,8 @@ func writeFile(t *testing.T, path, text string) {
 // for this site, or is on a lease that another job uses; and nobody's connections are
 // forwarded but those of the job's sites.
 func TestHostileGangs(t *testing.T) {
-	b, l := leasePair(t)
+	t.Parallel()
+	b, l := leasePair(t, grid.Minute)
 	a := borrowFrom(t, b, l, 1, grid.Hour)
 	if a.Err != nil {
 		t.Fatal(a.Err)
@@ -154,7 +155,7 @@ func TestHostileGangs(t *testing.T) {
 		return // its own node has reset the connection already, as the other has refused it
 	}
 	defer c.Close()
-	c.SetReadDeadline(time.Now().Add(20 * time.Second))
+	c.SetReadDeadline(time.Now().Add(patience))
 	if n, err := c.Read(make([]byte, 1)); n != 0 || err == nil {
 		t.Errorf("a site that is not of the job reaches its tasks: %d bytes, %v", n, err)
 	}
@@ -163,6 +164,7 @@ func TestHostileGangs(t *testing.T) {
 // TestEndsOfGangsWaitForTheirOutput: the end of a task elsewhere is taken in, and that of its gang noted,
 // once what has come home of their output is on disk; a gang that prints nothing waits for no disk.
 func TestEndsOfGangsWaitForTheirOutput(t *testing.T) {
+	t.Parallel()
 	hosts := team(t, 1, 1)
 	home := hosts[0]
 	begun, goOn := make(chan []string), make(chan bool)
@@ -183,7 +185,7 @@ func TestEndsOfGangsWaitForTheirOutput(t *testing.T) {
 		var paths []string
 		select {
 		case paths = <-begun:
-		case <-time.After(time.Minute):
+		case <-time.After(patience):
 			t.Fatal("nothing is flushed")
 		}
 		if !slices.Equal(paths, []string{path + run.Stdout.Suffix()}) {

@@ -76,6 +76,7 @@ func runs(t *testing.T, h *Host, j *grid.Job) (site.View, string) {
 // TestCloseToFiles: by cf a job goes where its input is, also if another site has more
 // room, which is where it goes by wf; there it is copied, if its holder allows that.
 func TestCloseToFiles(t *testing.T) {
+	t.Parallel()
 	hosts := team(t, 1, 8, 4)
 	home, wide, holder := hosts[0], hosts[1], hosts[2]
 	for _, h := range hosts {
@@ -127,6 +128,7 @@ func TestCloseToFiles(t *testing.T) {
 // TestInputsAtSeveralSites: each task of a job reads its own site's copy, the holder's
 // tasks the data set itself.
 func TestInputsAtSeveralSites(t *testing.T) {
+	t.Parallel()
 	hosts := team(t, 2, 2, 2)
 	for _, h := range hosts {
 		h.bring.most = 1 << 20
@@ -151,6 +153,7 @@ func TestInputsAtSeveralSites(t *testing.T) {
 // TestDataSetOutlivesRestart: what a site holds it holds after a restart, unless it is
 // taken out; a file that has changed is not what was announced.
 func TestDataSetOutlivesRestart(t *testing.T) {
+	t.Parallel()
 	hosts := team(t, 1, 2, 4)
 	home, holder := hosts[0], hosts[1]
 	path := addData(t, holder, "kept", "text", false)
@@ -196,7 +199,8 @@ func TestDataSetOutlivesRestart(t *testing.T) {
 // TestCoallocatorRestartsWhileCopying: the daemon of a job's home goes down while its
 // input is being copied there; the copy is made anew, and the job starts.
 func TestCoallocatorRestartsWhileCopying(t *testing.T) {
-	hosts, configs := longTeam(t, 20*grid.Second, 2)
+	t.Parallel()
+	hosts, configs := longTeam(t, grid.Minute, 2)
 	hosts[0].bring.most, configs[0].FetchMax = 1<<20, 1<<20
 	path := addData(t, hosts[1], "x", "text", true)
 	awaitHolders(t, hosts[0], "x", 1)

@@ -11,7 +11,6 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	"gridnode/grid"
 	"gridnode/lease"
@@ -21,14 +20,14 @@ import (
 )
 
 // leasePair is a site of 1 processor and one of 4 that lends.
-func leasePair(t *testing.T) (borrower, lender *Host) {
+func leasePair(t *testing.T, term grid.Time) (borrower, lender *Host) {
 	t.Helper()
 	memory := &p2p.Memory{}
 	b := realConfig(t, 1, memory)
 	b.Site.Processors = 1
-	b.Site.Lease = site.LeaseConfig{Term: 3 * grid.Second}
+	b.Site.Lease = site.LeaseConfig{Term: term}
 	l := realConfig(t, 2, memory)
-	l.Site.Lease = site.LeaseConfig{Lend: true, Term: 3 * grid.Second}
+	l.Site.Lease = site.LeaseConfig{Lend: true, Term: term}
 	lender = realHost(t, l)
 	b.Join = lender.Addrs()
 	return realHost(t, b), lender
@@ -36,7 +35,7 @@ func leasePair(t *testing.T) (borrower, lender *Host) {
 
 func askLease(t *testing.T, h *Host, input func(token uint64) grid.Input) *site.LeaseAnswer {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	answer, err := h.Ask(ctx, input)
 	if err != nil {
@@ -86,7 +85,8 @@ func leasesOf(t *testing.T, h *Host) (views []site.LeaseView) {
 // processors, in a pilot of the lender; output, exit code and cancellation are as if
 // it ran at home.
 func TestJobOnBorrowedProcessors(t *testing.T) {
-	b, l := leasePair(t)
+	t.Parallel()
+	b, l := leasePair(t, grid.Minute)
 	full := scriptJob(b, 1, "sleep 1000")
 	submitJob(t, b, full)
 	until(t, "the own processor is taken", func() bool { return stateOf(t, b, full).State == site.Running })
@@ -183,13 +183,14 @@ func readOutput(t *testing.T, h *Host, j *grid.Job, stream run.Stream) string {
 // TestDaemonsRestart: a job on borrowed processors goes on while either daemon, and
 // then the other, is away for less than a term, and its output is whole.
 func TestDaemonsRestart(t *testing.T) {
+	t.Parallel()
 	memory := &p2p.Memory{}
 	lc, bc := realConfig(t, 2, memory), realConfig(t, 1, memory)
 	lc.Listen, bc.Listen = []string{"/ip4/127.0.0.1/tcp/1"}, []string{"/ip4/127.0.0.1/tcp/2"} // found there again
-	lc.Site.Lease = site.LeaseConfig{Lend: true, Term: 20 * grid.Second}
+	lc.Site.Lease = site.LeaseConfig{Lend: true, Term: grid.Minute}
 	l := realHost(t, lc)
 	bc.Site.Processors = 1
-	bc.Site.Lease = site.LeaseConfig{Term: 20 * grid.Second}
+	bc.Site.Lease = site.LeaseConfig{Term: grid.Minute}
 	bc.Join = l.Addrs()
 	b := realHost(t, bc)
 	full := scriptJob(b, 1, "sleep 1000")
@@ -230,7 +231,8 @@ func write(t *testing.T, path, text string) {
 
 // TestLeaseRefusals: what cannot be had is refused with a reason, and nothing changes.
 func TestLeaseRefusals(t *testing.T) {
-	b, l := leasePair(t)
+	t.Parallel()
+	b, l := leasePair(t, grid.Minute)
 	for _, tt := range []struct {
 		name       string
 		from, of   *Host
@@ -269,7 +271,8 @@ func TestLeaseRefusals(t *testing.T) {
 
 // TestPilotDies: the borrower hears of it at once, and what ran there starts again.
 func TestPilotDies(t *testing.T) {
-	b, l := leasePair(t)
+	t.Parallel()
+	b, l := leasePair(t, grid.Minute)
 	full := scriptJob(b, 1, "sleep 1000")
 	submitJob(t, b, full)
 	until(t, "the own processor is taken", func() bool { return stateOf(t, b, full).State == site.Running })
@@ -300,7 +303,9 @@ func TestPilotDies(t *testing.T) {
 // TestIdleLeaseIsKept: a lease on which nothing runs for longer than a shim without tasks
 // lives is as good as before.
 func TestIdleLeaseIsKept(t *testing.T) {
-	b, l := leasePair(t)
+	t.Parallel()
+	const term = 4 * grid.Second // so long that a busy machine renews in time
+	b, l := leasePair(t, term)
 	a := borrowFrom(t, b, l, 1, grid.Hour)
 	if a.Err != nil {
 		t.Fatal(a.Err)
@@ -311,7 +316,7 @@ func TestIdleLeaseIsKept(t *testing.T) {
 			if len(held) != 1 || held[0].ID != a.Lease.ID || held[0].State != lease.Active {
 				t.Fatalf("%v, want the lease of before", held)
 			}
-			return held[0].End > a.Lease.End+6*grid.Second
+			return held[0].End > a.Lease.End+2*term
 		})
 	}
 	full, job := scriptJob(b, 1, "sleep 1000"), scriptJob(b, 2, "echo $GRIDNODE_SITE")
@@ -323,10 +328,11 @@ func TestIdleLeaseIsKept(t *testing.T) {
 // TestLeaseIsKept: a job outlives several terms, as the lease is renewed and its
 // pilot's limit with it.
 func TestLeaseIsKept(t *testing.T) {
+	t.Parallel()
 	memory := &p2p.Memory{}
 	lc, bc := realConfig(t, 2, memory), realConfig(t, 1, memory)
-	lc.Site.Lease = site.LeaseConfig{Lend: true, Term: 2 * grid.Second}
-	bc.Site.Processors, bc.Site.Lease = 1, site.LeaseConfig{Term: 2 * grid.Second}
+	lc.Site.Lease = site.LeaseConfig{Lend: true, Term: 4 * grid.Second}
+	bc.Site.Processors, bc.Site.Lease = 1, site.LeaseConfig{Term: 4 * grid.Second}
 	l := realHost(t, lc)
 	bc.Join = l.Addrs()
 	b := realHost(t, bc)
@@ -336,7 +342,7 @@ func TestLeaseIsKept(t *testing.T) {
 	if a := borrowFrom(t, b, l, 1, grid.Hour); a.Err != nil {
 		t.Fatal(a.Err)
 	}
-	job := scriptJob(b, 2, "sleep 5")
+	job := scriptJob(b, 2, "sleep 10")
 	submitJob(t, b, job)
 	until(t, "the job is over", func() bool { return stateOf(t, b, job).State.Terminal() })
 	if v := stateOf(t, b, job); v.State != site.Done || v.Epoch != 1 {

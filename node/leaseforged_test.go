@@ -13,6 +13,7 @@ import (
 // TestForgedLeaseMessages: what a third member of the federation says of a lease of two
 // others, and what anybody says that is out of bounds, changes nothing on either side.
 func TestForgedLeaseMessages(t *testing.T) {
+	t.Parallel()
 	memory := &p2p.Memory{}
 	bc, lc, xc := realConfig(t, 1, memory), realConfig(t, 2, memory), realConfig(t, 3, memory)
 	bc.Site.Lease, lc.Site.Lease = site.LeaseConfig{Term: grid.Hour}, site.LeaseConfig{Lend: true, Term: grid.Hour} // no renewal changes anything meanwhile

@@ -20,6 +20,7 @@ import (
 // TestLogsSayThatTheyAreCut: of a job here, of one on a leased processor, and of one with
 // components, whose outputs are one; and nothing is said of what is whole.
 func TestLogsSayThatTheyAreCut(t *testing.T) {
+	t.Parallel()
 	hosts := teamAs(t, func(i int, cfg *HostConfig) {
 		if i == 0 {
 			cfg.Files.Log = 4096 // of what comes from elsewhere: the engine here has the default
@@ -65,6 +66,7 @@ func TestLogsSayThatTheyAreCut(t *testing.T) {
 // TestOutputThatIsNotWhatItWas: of an output that was cut short or damaged on its disk what is there is
 // handed out, and then said what is wrong with it, wherever the job ran; nothing is said of one that is whole.
 func TestOutputThatIsNotWhatItWas(t *testing.T) {
+	t.Parallel()
 	var configs []HostConfig
 	hosts := teamAs(t, func(_ int, cfg *HostConfig) { configs = append(configs, *cfg) }, 2, 2)
 	home, other := hosts[0], hosts[1]

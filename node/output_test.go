@@ -112,7 +112,7 @@ func TestOutputIsAppendedOnce(t *testing.T) {
 		if err == nil {
 			t.Error("something was written to a pipe that nobody reads")
 		}
-	case <-time.After(time.Minute):
+	case <-time.After(patience):
 		t.Error("a pipe that nobody reads is waited for")
 	}
 }

@@ -26,7 +26,7 @@ import (
 // come before it ends or is silent.
 func orderTo(t *testing.T, from, to *Host, orders ...*wirepb.PilotOrder) (reports []*wirepb.PilotReport) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	s, err := from.net.Open(ctx, to.ID(), pilotProtocol)
 	if err != nil {
@@ -40,7 +40,7 @@ func orderTo(t *testing.T, from, to *Host, orders ...*wirepb.PilotOrder) (report
 			t.Fatal(err)
 		}
 	}
-	s.SetReadDeadline(time.Now().Add(20 * time.Second))
+	s.SetReadDeadline(time.Now().Add(patience))
 	r := bufio.NewReader(s)
 	for {
 		report := new(wirepb.PilotReport)
@@ -63,7 +63,8 @@ func runOrder(key uint64, j *grid.Job) *wirepb.PilotOrder {
 // TestPilotTakesTasksFromItsBorrowerOnly: neither a third site, nor the borrower beyond
 // what it has on lease, nor anybody with a malformed order has something run.
 func TestPilotTakesTasksFromItsBorrowerOnly(t *testing.T) {
-	b, l := leasePair(t)
+	t.Parallel()
+	b, l := leasePair(t, grid.Minute)
 	third := realConfig(t, 3, b.cfg.Memory)
 	third.Join = l.Addrs()
 	stranger := realHost(t, third)

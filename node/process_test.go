@@ -71,10 +71,13 @@ func zombie(pid int) bool {
 	return err != nil || strings.Contains(string(stat), ") Z ")
 }
 
+// patience is how long a test waits for what must come: that a busy machine needs long is no defect.
+const patience = 2 * time.Minute
+
 // until waits for a condition that must come true soon.
 func until(t testing.TB, what string, condition func() bool) {
 	t.Helper()
-	deadline := time.After(2 * time.Minute) // a guard: what a machine needs that does much else is no defect
+	deadline := time.After(patience)
 	for !condition() {
 		select {
 		case <-time.After(2 * time.Millisecond):
@@ -132,6 +135,7 @@ func output(t *testing.T, h *Host, job grid.JobID, stream run.Stream) string {
 }
 
 func TestJobRunsElsewhereAndItsOutputComesHome(t *testing.T) {
+	t.Parallel()
 	cheap, dear, _, _ := pair(t)
 	job := shellJob(dear, 1, `echo $COLOUR $GRIDNODE_SITE $GRIDNODE_SITE_ID $GRIDNODE_JOB_ID $GRIDNODE_HOME_SITE $GRIDNODE_NPROCS $GRIDNODE_NTASKS $GRIDNODE_CPUS_PER_TASK
 		pwd; echo $TMPDIR; echo $HOME; echo trouble >&2; echo x > left-behind; exit 7`)
@@ -169,6 +173,7 @@ func TestJobRunsElsewhereAndItsOutputComesHome(t *testing.T) {
 }
 
 func TestFollowOutput(t *testing.T) {
+	t.Parallel()
 	cheap, dear, _, _ := pair(t)
 	for i, home := range []*Host{cheap, dear} { // runs here, runs elsewhere
 		fifo := filepath.Join(t.TempDir(), "fifo")
@@ -203,6 +208,7 @@ func TestFollowOutput(t *testing.T) {
 }
 
 func TestFollowingEndsWithItsContextAndWithTheHost(t *testing.T) {
+	t.Parallel()
 	cheap, dear, _, _ := pair(t)
 	job := shellJob(dear, 1, "echo one; sleep 1000")
 	if _, err := submitTo(dear, job); err != nil {
@@ -234,6 +240,7 @@ func TestFollowingEndsWithItsContextAndWithTheHost(t *testing.T) {
 }
 
 func TestJobOutlivesTheDaemon(t *testing.T) {
+	t.Parallel()
 	cheap, dear, cheapConfig, dearConfig := pair(t)
 	fifo := filepath.Join(t.TempDir(), "fifo")
 	if err := syscall.Mkfifo(fifo, 0o600); err != nil {
@@ -262,6 +269,7 @@ func TestJobOutlivesTheDaemon(t *testing.T) {
 }
 
 func TestRunningTaskIsAdopted(t *testing.T) {
+	t.Parallel()
 	cfg := realConfig(t, 1, &p2p.Memory{})
 	h := realHost(t, cfg)
 	job := shellJob(h, 1, "echo begun; touch left; exec sleep 1000")
@@ -343,6 +351,7 @@ func TestTasksThatCannotStart(t *testing.T) {
 }
 
 func TestCancelEndsTheProcess(t *testing.T) {
+	t.Parallel()
 	cheap, dear, _, _ := pair(t)
 	for i, home := range []*Host{cheap, dear} {
 		job := shellJob(home, uint64(i+1), "echo $$; exec sleep 1000")

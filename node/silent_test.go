@@ -12,6 +12,7 @@ import (
 // TestSilentJobs: what writes nothing has no files of its own, there is nothing to fetch of it,
 // and its output is empty rather than gone, after a restart, too.
 func TestSilentJobs(t *testing.T) {
+	t.Parallel()
 	_, dear, _, dearConfig := pair(t)
 	here := shellJob(dear, 1, "exit 0")
 	here.Goal = grid.GoalLocal

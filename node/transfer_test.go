@@ -153,6 +153,7 @@ func heap() uint64 {
 // TestFilesFromElsewhere: what a job brings along comes from a site that has it, and from its
 // home if that site has given it up.
 func TestFilesFromElsewhere(t *testing.T) {
+	t.Parallel()
 	hosts := team(t, 1, 1, 1, 1)
 	home, first, second, third := hosts[0], hosts[1], hosts[2], hosts[3]
 	d := fileAt(t, home, elsewhereMin+1)
@@ -202,6 +203,7 @@ func (s lyingStream) Write(b []byte) (int, error) {
 
 // TestLiarAmongHolders: nothing of what a site lies about is kept, and the next one is asked.
 func TestLiarAmongHolders(t *testing.T) {
+	t.Parallel()
 	hosts := team(t, 1, 1, 1)
 	home, liar, far := hosts[0], hosts[1], hosts[2]
 	d := fileAt(t, home, elsewhereMin+2)
@@ -238,6 +240,7 @@ func TestLiarAmongHolders(t *testing.T) {
 // TestTornFilesAreGotAgain: what a crash has left torn of a job's files shows when they are laid
 // out, and comes anew.
 func TestTornFilesAreGotAgain(t *testing.T) {
+	t.Parallel()
 	hosts := team(t, 1, 1)
 	home, far := hosts[0], hosts[1]
 	d := fileAt(t, home, 3<<20)
@@ -290,6 +293,7 @@ func TestJobsBringNoMoreThanIsKept(t *testing.T) {
 
 // TestWhatCannotBeKeptEndsATransfer: that a disk is full, or broken, is not the fault of the line.
 func TestWhatCannotBeKeptEndsATransfer(t *testing.T) {
+	t.Parallel()
 	hosts := team(t, 1, 1)
 	home, far := hosts[0], hosts[1]
 	d := fileAt(t, home, 3<<20)
