@@ -25,7 +25,7 @@ func TestGossipIsFlat(t *testing.T) {
 		}
 		t.Run(name, func(t *testing.T) {
 			var first float64
-			for _, nodes := range []int{24, 48} { // whole authorities, and most sites are no siblings
+			for _, nodes := range []int{16, 32} { // whole authorities, and most sites are no siblings
 				if nodes > *liveNodes {
 					continue
 				}
@@ -39,7 +39,7 @@ func TestGossipIsFlat(t *testing.T) {
 					first = live
 				}
 				if live > first+max(0.1*first, 1) {
-					t.Errorf("%d nodes: %.2f, with 24 it was %.2f", nodes, live, first)
+					t.Errorf("%d nodes: %.2f, with 16 it was %.2f", nodes, live, first)
 				}
 			}
 		})
