@@ -48,7 +48,6 @@ func outputLines(t *testing.T, h *Host, j *grid.Job) []string {
 // and then that of a lender, is away for less than a term, and its output is whole. The
 // task at home ends while its daemon is away.
 func TestCoallocatorRestarts(t *testing.T) {
-	t.Parallel()
 	hosts, configs := longTeam(t, grid.Minute, 3)
 	dir := t.TempDir()
 	for n := range 3 {
