@@ -134,7 +134,7 @@ func (js *jobs) taskEnded(now grid.Time, in *grid.TaskEnded, out *grid.Outbox) {
 	if in.Lost && e.lease == 0 {
 		js.died(now, e, out) // it speaks for those that were not there
 	}
-	e.result = in.Result
+	e.result = e.resultOf(now, in)
 	e.result.Cost = min(js.cfg.Cost.Cost(e.award.Price, e.job.Processors, in.Result.End-in.Result.Start), e.award.Cost)
 	out.Tell(grid.Event{Kind: grid.JobEnded, Job: e.job, Epoch: e.epoch, Site: js.cfg.ID, Result: e.result})
 	if e.foreign {
@@ -146,6 +146,15 @@ func (js *jobs) taskEnded(now grid.Time, in *grid.TaskEnded, out *grid.Outbox) {
 		return
 	}
 	js.finish(now, e, out)
+}
+
+// resultOf returns what an execution has come to. Of one that was to end and has vanished nobody knows
+// more than that, and certainly not that it has ended well.
+func (e *entry) resultOf(now grid.Time, in *grid.TaskEnded) grid.Result {
+	if in.Lost {
+		return grid.Result{Start: now, End: now, ExitCode: ExitCancelled, Reason: e.reason}
+	}
+	return in.Result
 }
 
 // minded reports whether a part will say when nothing is left of an execution.

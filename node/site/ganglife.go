@@ -114,7 +114,7 @@ func (c *gangs) taskEnded(now grid.Time, in *grid.TaskEnded, out *grid.Outbox) b
 		e.losses++
 		c.jobs.lost(now, in.ID, out)
 	default:
-		e.result = in.Result
+		e.result = e.resultOf(now, in)
 		if e.notes().resumed {
 			e.result.Start = e.begun()
 		}

@@ -96,6 +96,20 @@ func TestReturnedOutlivesRestart(t *testing.T) {
 	}
 }
 
+// TestLostAsItWasEnded: a job of another site that the owner here ends, and whose machine dies before it has
+// ended, has not ended well. (Its home told its user that it was done.)
+func TestLostAsItWasEnded(t *testing.T) {
+	b := newBench(t, open)
+	job := foreignJob(b, 0)
+	b.step(&ChangeGuests{Token: 7, Change: CancelGuest, Job: job.ID, Cause: "the owner's"})
+	b.want(job.ID.Lo, Cancelling)
+	b.step(&grid.TaskEnded{ID: b.started[0].ID, Lost: true})
+	told, ok := b.sends[len(b.sends)-1].Message.(*market.JobCompletion)
+	if !ok || told.ExitCode != ExitCancelled || told.Reason != "the owner's" || told.Ago != 0 || told.Run != 0 || told.Cost != 0 {
+		t.Errorf("home is told %+v, want that it was cancelled now, and why", told)
+	}
+}
+
 // TestLossToldTwiceCountsOnce: an execution that runs once more has the same name as the
 // first, whose loss may be told again. (The job was given up then, and the scheduler
 // started what nobody knew.)

@@ -131,7 +131,7 @@ func (sp *spreads) taskEnded(now grid.Time, in *grid.TaskEnded, out *grid.Outbox
 		e.losses++
 		sp.jobs.lost(now, in.ID, out)
 	default:
-		e.result = in.Result
+		e.result = e.resultOf(now, in)
 		if e.divided != nil && e.divided.resumed {
 			e.result.Start = e.begun()
 		}
