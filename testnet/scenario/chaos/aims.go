@@ -189,3 +189,29 @@ func (f features) ban(t *trial) {
 		}
 	}})
 }
+
+// detainMost is for how long an owner holds a job at most, and detainSoon within which time of its
+// placement he does.
+const (
+	detainMost = 10 * grid.Minute
+	detainSoon = 20 * grid.Second
+)
+
+// detain has owners hold some jobs that others have placed at their sites, or end them, until faults
+// end.
+func (f features) detain(t *trial) {
+	seed, end := t.script.Seed, federation.Warmup+t.span
+	t.n.Observe(testnet.Observer{Event: func(now grid.Time, home int, e *grid.Event) {
+		at, known := t.n.Index(e.Site)
+		if e.Kind != grid.JobPlaced || !known || at == home || now >= end {
+			return
+		}
+		if of := e.Job.ID.Lo + uint64(e.Epoch)<<56; f.hits(seed, "detain", of) {
+			soon := [...]uint64{uint64(grid.Second), uint64(detainSoon)}[roll(seed, "detain soon", of, 2)]
+			t.wish(Wish{
+				Kind: WishDetain, At: now + grid.Time(roll(seed, "detained at", of, soon)), Site: at, Job: e.Job.ID.String(),
+				Span: grid.Second + grid.Time(roll(seed, "detained", of, uint64(detainMost))), Which: roll(seed, "how", of, 4),
+			})
+		}
+	}})
+}

@@ -1,6 +1,7 @@
 package chaos
 
 import (
+	"fmt"
 	"slices"
 
 	"gridnode/directory"
@@ -8,6 +9,7 @@ import (
 	"gridnode/node/site"
 	"gridnode/testnet"
 	"gridnode/testnet/draw"
+	"gridnode/testnet/scenario/chaos/owner"
 	"gridnode/testnet/scenario/federation"
 )
 
@@ -131,4 +133,77 @@ func (w *askWatch) whole(now grid.Time, at int) bool {
 // ask returns the question of a user.
 func (w *Wish) ask() *site.FindQuotes {
 	return &site.FindQuotes{Token: askToken + w.Which%4, Query: askedBy(w.Which)}
+}
+
+// owners is what owners of sites do besides, and who watches that (package owner).
+type owners struct {
+	data        *owner.Data
+	guests      *owner.Guests
+	names       *owner.Names
+	invitations *owner.Invitations // nil: the federation is open
+}
+
+// ownerCounts is what a run has seen of that.
+type ownerCounts struct {
+	Data        owner.DataCounts       `json:"data"`
+	Guests      owner.GuestCounts      `json:"guests"`
+	Names       owner.NameCounts       `json:"names"`
+	Invitations owner.InvitationCounts `json:"invitations"`
+}
+
+// watchOwners begins to watch.
+func watchOwners(n *testnet.Network, c *testnet.Checker, alive *aliveWatch, certain bool, config func(at int) site.Config) (o owners, err error) {
+	sight := owner.Sight{
+		N: n, Checks: c, Certain: certain, Set: alive.clocks.set,
+		Whole: func(now grid.Time, at int, span grid.Time) bool {
+			return alive.roster.member(at, span) && alive.calm(now-span, at) && !alive.clocks.set(at)
+		},
+	}
+	var names []string
+	for at := range n.Len() {
+		names = append(names, config(at).Name)
+	}
+	o.data, o.guests, o.names = owner.NewData(sight), owner.NewGuests(sight), owner.NewNames(sight, names)
+	if alive.roster != nil {
+		o.invitations, err = owner.NewInvitations(sight, alive.roster.invited)
+	}
+	return o, err
+}
+
+// counts returns what was seen.
+func (o *owners) counts() ownerCounts {
+	c := ownerCounts{Data: o.data.Counts(), Guests: o.guests.Counts(), Names: o.names.Counts()}
+	if o.invitations != nil {
+		c.Invitations = o.invitations.Counts()
+	}
+	return c
+}
+
+// say has an owner do what a wish says. What keeps others waiting is over at the instant healed.
+func (o *owners) say(n *testnet.Network, w *Wish, healed grid.Time) error {
+	if w.Kind == WishDetain {
+		id, err := grid.ParseJobID(w.Job)
+		if err != nil {
+			return fmt.Errorf("a wish (%s) about job %q: %w", w.Kind, w.Job, err)
+		}
+		n.Call(w.At, w.Site, func() { id = o.guests.Do(w.Site, id, w.Which) })
+		n.Call(w.At+w.Span, w.Site, func() { o.guests.Release(w.Site, id) })
+		n.Call(healed, w.Site, func() { o.guests.Release(w.Site, id) })
+		return nil
+	}
+	n.Call(w.At, w.Site, func() {
+		switch w.Kind {
+		case WishFind:
+			o.names.Do(w.Site, w.Which)
+		case WishInvite:
+			if o.invitations != nil {
+				o.invitations.Do(n.Now(), w.Site, w.Which)
+			}
+		default:
+			if set, closed := o.data.Do(w.Site, w.Which); closed {
+				n.Call(healed, w.Site, func() { o.data.Do(w.Site, owner.Drop(set)) })
+			}
+		}
+	})
+	return nil
 }

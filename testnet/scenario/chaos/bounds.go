@@ -293,5 +293,7 @@ var lasting = map[string]bool{
 	"bank/payment": true, // until its payer hears what became of it, or nothing can any more
 	"link":         true,
 	"met":          true, "revoked": true,
-	"quota": true,
+	"quota":      true,
+	"dataset":    true, // until it is taken out, which package owner looks at
+	"invitation": true,
 }

@@ -64,6 +64,8 @@ type Config struct {
 	//	linger     share of executions that go on for seconds when they are killed
 	//	poison     share of jobs that take the machine down on which they run, each time
 	//	ban        … placed elsewhere whose homes the site there bans for a while as they are on their way
+	//	detain     … placed elsewhere that the owner there holds for a while as they come, or ends
+	//	read       share of jobs at several sites that read data sets
 	//	once       share of jobs that are not run again when they vanish
 	//	singleton  … of one user that run one at a time
 	//	renew      … that sites keep for a short time without a word of home, or for ever
@@ -71,6 +73,8 @@ type Config struct {
 	//	price      changes of its price by hand, per site and hour
 	//	link       changes of its links of delegation, per site and hour
 	//	ask        questions to the directory, per site and hour
+	//	data       data sets that are entered, taken out or looked for, per site and hour
+	//	find       times that a site is looked for by its name or ID, per site and hour
 	//	account    … to banks, and transfers of credits, some of which their users say twice
 	//	forge      what an honest site would not say, such as of another epoch, per site and hour
 	//	paper      share of sites that place jobs as Grid-Federation does
@@ -90,7 +94,9 @@ type Config struct {
 	//	oracle     more than 0: who keeps a cell of the directory is known without messages, which
 	//	           are most of a run otherwise
 	//	expire     share of sites whose certificates end, and are renewed, some of them late
-	//	revoke     … that are revoked, half of all at most. With one of these the federation has a root
+	//	revoke     … that are revoked, half of all at most
+	//	invite     invitations, and strangers who ask to be certified, some without one, per site and
+	//	           hour. With one of these three the federation has a root
 	Features string `json:"features"`
 
 	// Lend lets sites lend processors to each other: by load, in a hierarchy, for what a job
@@ -141,6 +147,7 @@ type chaosReport struct {
 
 	Asked    int64         `json:"asked"` // questions that the directory has answered
 	Accounts accountCounts `json:"accounts"`
+	Owners   ownerCounts   `json:"owners"`
 
 	Transactions map[string]int64 `json:"transactions"` // of the banks, by kind
 }

@@ -5,7 +5,9 @@ import (
 	"strings"
 	"testing"
 
+	"gridnode/coalloc/dataset"
 	"gridnode/directory"
+	"gridnode/directory/record"
 	"gridnode/grid"
 	"gridnode/lease"
 	"gridnode/market"
@@ -52,6 +54,19 @@ func stated(change func(s *bank.Statement)) func() func(out *grid.Outbox) {
 			for i := range out.Answers {
 				if s, yes := out.Answers[i].Value.(*bank.Statement); yes && out.Answers[i].Token > 0 {
 					change(s)
+				}
+			}
+		}
+	}
+}
+
+// informed changes what sites say of data sets.
+func informed(change func(m *dataset.Inform)) func() func(out *grid.Outbox) {
+	return func() func(out *grid.Outbox) {
+		return func(out *grid.Outbox) {
+			for i := range out.Sends {
+				if m, yes := out.Sends[i].Message.(*dataset.Inform); yes {
+					change(m)
 				}
 			}
 		}
@@ -203,6 +218,20 @@ func TestCheckersSee(t *testing.T) {
 			}
 		}, "which has not promised that"},
 		{"a payment is not saved", "none", unsaved("bank/payment/"), "has not saved what it is: bank/payment/"},
+		{"a data set is not saved", "data=20", unsaved(dataset.RecordPrefix), "was to hold"},
+		{"a holder of a data set denies it", "data=60", informed(func(m *dataset.Inform) { m.Held = false }), "which has held it since"},
+		{"a site says to hold what it does not", "data=60", informed(func(m *dataset.Inform) { m.Held = true }), "and it has had"},
+		{"a user is told of sites that are called otherwise", "find=60", func() func(out *grid.Outbox) {
+			return func(out *grid.Outbox) {
+				for i := range out.Sends {
+					if m, yes := out.Sends[i].Message.(*record.Inform); yes {
+						for _, r := range m.Records {
+							r.Name, r.Site = "nobody", "site-1"
+						}
+					}
+				}
+			}
+		}, "and is told of"},
 		{"a release does not leave", "none", func() func(out *grid.Outbox) {
 			return dropped(func(out *grid.Outbox, e grid.Effect) bool {
 				if e.Kind != grid.EffectSend {
@@ -222,5 +251,26 @@ func TestCheckersSee(t *testing.T) {
 				t.Errorf("%v, want a violation: %s", err, tt.want)
 			}
 		})
+	}
+}
+
+// TestNamesSee: where nothing is wrong for long, whoever is not told of a site that is there is seen.
+func TestNamesSee(t *testing.T) {
+	cfg := Default()
+	cfg.Seed, cfg.Sites, cfg.Hours, cfg.Features, cfg.Faults = 3, 5, 2, "find=10", "none"
+	for _, tells := range []bool{true, false} {
+		run := &trial{script: scriptOf(cfg)}
+		run.wrap = func(_ grid.SiteID, s *site.Site) testnet.Site {
+			return &bent{s, func(out *grid.Outbox) {
+				for i := range out.Answers {
+					if f, yes := out.Answers[i].Value.(*record.Found); yes && !tells {
+						f.Records = nil
+					}
+				}
+			}}
+		}
+		if _, err := run.run(t.Context()); (err == nil) != tells || err != nil && !strings.Contains(err.Error(), "which has been there for long") {
+			t.Errorf("%v, users are told: %t", err, tells)
+		}
 	}
 }

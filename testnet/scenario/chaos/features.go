@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"gridnode/coalloc/muscle"
+	"gridnode/directory/record"
 	"gridnode/grid"
 	"gridnode/internal/lrms/gpu"
 	"gridnode/internal/lrms/titan"
@@ -21,6 +22,7 @@ import (
 	"gridnode/testnet"
 	"gridnode/testnet/draw"
 	"gridnode/testnet/scenario"
+	"gridnode/testnet/scenario/chaos/owner"
 	"gridnode/testnet/scenario/federation"
 	"gridnode/testnet/workload"
 )
@@ -38,6 +40,7 @@ var featureBounds = map[string]bounds{
 	"forge":  {2, 60},
 	"guests": {0.5, 1}, "quota": {0.5, 1}, "most": {0.5, 1}, "gpus": {0.5, 1}, "chain": {1, 1}, "head": {0.5, 1}, "array": {0.2, 1},
 	"expire": {0.5, 1}, "revoke": {0.1, 1},
+	"data": {6, 60}, "read": {0.5, 1}, "find": {6, 600}, "detain": {0.5, 1}, "invite": {8, 60},
 }
 
 // parseList reads a list of NAME or NAME=NUMBER, separated by commas, or "none".
@@ -109,6 +112,9 @@ func (f features) tell(seed uint64, at int, c *site.Config, sites int, id func(i
 		if f.hits(seed, "chain", of) {
 			c.Lease.Match.Policy, c.Lease.Match.Threshold = lease.DMM, chainThreshold
 		}
+	}
+	if f["find"] > 0 { // with members or authorities, sites are not called as their IDs
+		c.Record.Lifetime = record.LifetimeDefault
 	}
 	if f.hits(seed, "most", of) {
 		c.Lease.Most = mostLent(c.Processors)
@@ -268,8 +274,26 @@ func (f features) adjust(seed uint64, j *grid.Job) {
 	if f.hits(seed, "gpus", uint64(home)) && roll(seed, "gpus", of, 4) == 0 && j.Coallocate == nil && !j.Spread {
 		j.GPUs = grid.GPUs{Type: "a100", Count: 1 + int64(roll(seed, "gpu count", of, gpusEach))}
 	}
+	if f.hits(seed, "read", of) && j.Coallocate != nil {
+		f.reads(seed, j)
+	}
 	if terms.After != nil || terms.Begin > 0 || terms.Retries > 0 || terms.Once || terms.Singleton || terms.Lease != 0 {
 		j.Terms = terms
+	}
+}
+
+// reads has a job read data sets, of which it says how large they are, or does not.
+func (f features) reads(seed uint64, j *grid.Job) {
+	for i := range 1 + roll(seed, "inputs", j.ID.Lo, 2) {
+		of := j.ID.Lo + i<<50
+		name, size := owner.SetName(roll(seed, "input", of, owner.Sets))
+		if slices.ContainsFunc(j.Inputs, func(in grid.DataSet) bool { return in.Name == name }) {
+			continue
+		}
+		if roll(seed, "size", of, 2) == 0 {
+			size = grid.SizeUnknown
+		}
+		j.Inputs = append(j.Inputs, grid.DataSet{Name: name, Size: size})
 	}
 }
 
@@ -295,7 +319,7 @@ func (f features) wishes(seed uint64, j *grid.Job, at int) (list []Wish) {
 
 // drawOwners has the owners of sites drain them, change their prices and their links.
 func (f features) drawOwners(seed uint64, sites []workload.Site, span grid.Time) (drawn []Wish) {
-	for _, kind := range []WishKind{WishDrain, WishPrice, WishLink} {
+	for _, kind := range []WishKind{WishDrain, WishPrice, WishLink, WishData, WishFind, WishInvite} {
 		pcg := draw.PCG(seed, grid.SiteID(kind), draw.ForJobs)
 		for range int(f[string(kind)]*float64(len(sites))*span.Seconds()/3600 + 0.5) {
 			w := Wish{Kind: kind, Site: int(draw.Uniform(pcg, uint64(len(sites))))}
@@ -307,15 +331,37 @@ func (f features) drawOwners(seed uint64, sites []workload.Site, span grid.Time)
 				w.Which = uint64(sites[w.Site].Price)/2 + draw.Uniform(pcg, uint64(sites[w.Site].Price))
 			case WishLink:
 				w.Lender, w.Which = int(draw.Uniform(pcg, uint64(len(sites)))), draw.Uniform(pcg, 3)
+			default:
+				w.Which = pcg.Uint64()
 			}
 			drawn = append(drawn, w)
+		}
+	}
+	if f["data"] > 0 {
+		drawn = append(drawn, drawSets(seed, len(sites))...)
+	}
+	return drawn
+}
+
+// drawSets has each site hold some data sets from the beginning.
+func drawSets(seed uint64, sites int) (drawn []Wish) {
+	for at := range sites {
+		for set := range uint64(owner.Sets) {
+			of := uint64(at)<<32 | set
+			if roll(seed, "holds", of, 3) == 0 {
+				drawn = append(drawn, Wish{Kind: WishData, Site: at, At: federation.Warmup / 2, Which: owner.Hold(set, roll(seed, "way", of, 4))})
+			}
 		}
 	}
 	return drawn
 }
 
+// sitesMost is how many sites a swarm has at most, unless all of its runs are to have more.
+const sitesMost = 50
+
 // Swarmed returns the configuration with a mixture of faults and features drawn from its seed:
 // each is left out or usual, or exaggerated, or hardly there (swarm testing: Groce et al. 2012).
+// One run of eight has fewer sites, two at least, or more.
 func (cfg Config) Swarmed() Config {
 	one := func(name string, of uint64) uint64 { // one more name changes nothing of the others
 		return draw.Uniform(draw.PCG(cfg.Seed, grid.SiteID("swarm "+name), draw.ForFaults), of)
@@ -338,5 +384,11 @@ func (cfg Config) Swarmed() Config {
 	}
 	cfg.Faults, cfg.Features = mix(intensities), mix(featureBounds)
 	cfg.Lend = one("lend", 4) > 0
+	switch one("sites", 16) {
+	case 0:
+		cfg.Sites = 2 + int(one("fewer", uint64(max(cfg.Sites-1, 1))))
+	case 1:
+		cfg.Sites = min(cfg.Sites+int(one("more", uint64(8*cfg.Sites))), max(cfg.Sites, sitesMost))
+	}
 	return cfg
 }

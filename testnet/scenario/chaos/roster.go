@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"slices"
 
@@ -28,12 +29,14 @@ import (
 type roster struct {
 	n      *testnet.Network
 	home   *member.Household
+	random io.Reader // of certificates
 	keys   []ed25519.PublicKey
 	ids    []grid.SiteID
 	latest []*member.Member // what the root says of each site
 	all    [][]member.Serial
-	poor   *member.Member // may offer only, and is no site of the run
-	list   *member.List   // of those that are revoked; nil: nobody is yet
+	issuer []*member.Issuer // by which sites invite others; nil: none does
+	poor   *member.Member   // may offer only, and is no site of the run
+	list   *member.List     // of those that are revoked; nil: nobody is yet
 	gone   map[int]grid.Time
 	told   []grid.Time // when a site last told which lists it has, was down, or had nobody to tell
 	timed  bool        // no clock of a machine is set or stands still
@@ -51,7 +54,7 @@ type rosterCounts struct {
 const lasts = 1000 * grid.Day
 
 // members reports whether the sites of a run are members of a federation with a root.
-func (f features) members() bool { return f["expire"] > 0 || f["revoke"] > 0 }
+func (f features) members() bool { return f["expire"] > 0 || f["revoke"] > 0 || f["invite"] > 0 }
 
 // newRoster certifies the sites of a script; nil: its federation is open.
 func newRoster(s *Script, uses features) (*roster, error) {
@@ -59,24 +62,33 @@ func newRoster(s *Script, uses features) (*roster, error) {
 		return nil, nil
 	}
 	root := sha256.Sum256(binary.BigEndian.AppendUint64([]byte("chaos root "), s.Seed))
-	home, err := member.NewHousehold(rand.NewChaCha8(root), ed25519.NewKeyFromSeed(root[:]), "virtual", 0, lasts)
+	random := rand.NewChaCha8(root)
+	home, err := member.NewHousehold(random, ed25519.NewKeyFromSeed(root[:]), "virtual", 0, lasts)
 	if err != nil {
 		return nil, err
 	}
-	r := &roster{home: home, gone: make(map[int]grid.Time), told: make([]grid.Time, s.Sites), timed: !s.sets(), all: make([][]member.Serial, s.Sites)}
+	r := &roster{home: home, random: random, gone: make(map[int]grid.Time), told: make([]grid.Time, s.Sites), timed: !s.sets(), all: make([][]member.Serial, s.Sites)}
+	var privates []ed25519.PrivateKey
 	for i := range s.Sites {
 		seed := sha256.Sum256(binary.BigEndian.AppendUint64(binary.BigEndian.AppendUint64([]byte("chaos member "), s.Seed), uint64(i)))
-		key := ed25519.NewKeyFromSeed(seed[:]).Public().(ed25519.PublicKey)
+		private := ed25519.NewKeyFromSeed(seed[:])
+		key := private.Public().(ed25519.PublicKey)
 		id, err := wire.SiteOf(key)
 		if err != nil {
 			return nil, err
 		}
+		privates = append(privates, private)
 		r.keys, r.ids, r.latest = append(r.keys, key), append(r.ids, id), append(r.latest, nil)
 		rights := member.Usual
 		if i < chaosBanks(s.Sites) {
 			rights |= member.MayBank
 		}
 		if err := r.certify(i, member.Grant{Name: fmt.Sprintf("site-%d", i+1), Rights: rights, Expires: uses.ends(s.Seed, i, s.span())}); err != nil {
+			return nil, err
+		}
+	}
+	for i := 0; i < len(privates) && uses["invite"] > 0; i++ {
+		if err := r.mayInvite(privates[i], fmt.Sprintf("site-%d", i+1)); err != nil {
 			return nil, err
 		}
 	}
@@ -108,6 +120,32 @@ func (r *roster) certify(at int, g member.Grant) error {
 	r.latest[at] = m
 	r.all[at] = append(r.all[at], m.Serial)
 	return nil
+}
+
+// mayInvite lets the next site certify others.
+func (r *roster) mayInvite(key ed25519.PrivateKey, name string) error {
+	proof, err := r.home.Issue(member.Grant{Key: key.Public().(ed25519.PublicKey), Name: name, Rights: member.Usual | member.MayInvite, Expires: lasts})
+	if err != nil {
+		return err
+	}
+	all, err := proof.Certificates()
+	if err != nil {
+		return err
+	}
+	r.issuer = append(r.issuer, &member.Issuer{Certificate: all[0], Key: key})
+	return nil
+}
+
+// invites tells a site how it certifies whom it invites.
+func (r *roster) invites(at int, c *site.Config) {
+	if r != nil && r.issuer != nil {
+		c.Members.Issue = func(g member.Grant) ([]byte, error) { return r.issuer[at].Issue(r.random, g) }
+	}
+}
+
+// invited returns what a site has made of a stranger by a certificate.
+func (r *roster) invited(at int, certificate []byte, id grid.SiteID, now grid.Time) (*member.Member, error) {
+	return r.home.Federation.Verify(append(slices.Clone(certificate), r.issuer[at].Certificate.Raw...), id, now)
 }
 
 // id returns how a site is called by others: by its key, if it has one.

@@ -42,7 +42,8 @@ type trial struct {
 	asked    map[uint64]grid.JobID // that users want to end, by token
 	forger   *forger               // what is said that nobody honest says
 	accounts *accountWatch         // of banks
-	failed   error                 // a fault or a wish that is none
+	owners   owners
+	failed   error // a fault or a wish that is none
 }
 
 // errTooLong ends a trial that has had its most events.
@@ -85,6 +86,7 @@ func (t *trial) run(ctx context.Context) (*measure.Result, error) {
 			c.Market.Lease = keepalive.Default
 			c.Numbers = s.sets() // they tell which job came first where the clock does not
 			uses.tell(s.Seed, at, c, s.Sites, t.roster.id)
+			t.roster.invites(at, c)
 		},
 	}
 	t.points = pointsOf(t, faults)
@@ -144,6 +146,9 @@ func (t *trial) run(ctx context.Context) (*measure.Result, error) {
 	}
 	rest := restWatch{n: n, sites: []func(int) error{money.unsettled, lent.left, bound.left}, all: []func() error{money.committed, lent.pilots, t.roster.unheard}}
 	t.roster.giveUp(federation.Warmup + t.span + grid.Minute)
+	if t.owners, err = watchOwners(n, watch, alive, faults["loss"] == 0, f.SiteConfig); err != nil {
+		return nil, err
+	}
 	aimed := t.provoke(faults, uses, f.Sites)
 	if t.tape != nil {
 		t.tape.hear(n)
@@ -182,6 +187,7 @@ func (t *trial) run(ctx context.Context) (*measure.Result, error) {
 			report.Lost, report.Acked, report.Checked = n.Lost(), watch.Acknowledged(), n.Events()
 			report.Leases, report.Gangs, report.Aimed = lent.counts, gangs.sum(), aimed.counts
 			report.Lapsed, report.Points, report.Forged = alive.lapsed, t.points.sum(), t.forger.count
+			report.Owners = t.owners.counts()
 			report.Leases.Paid, report.Asked, report.Accounts = money.fees.paid, asked.answers, t.accounts.counts
 			if t.roster != nil {
 				report.Members = t.roster.counts
@@ -230,6 +236,9 @@ func (t *trial) provoke(faults map[string]float64, uses features, sites []worklo
 	}
 	if !s.Listed && uses["ban"] > 0 {
 		uses.ban(t)
+	}
+	if !s.Listed && uses["detain"] > 0 {
+		uses.detain(t)
 	}
 	if !s.Listed && uses["chain"] > 0 && s.Lend {
 		uses.recall(t)
@@ -284,6 +293,12 @@ func (t *trial) wish(w Wish) {
 			break
 		}
 		t.accounts.say(&w)
+		return
+	case WishData, WishFind, WishInvite, WishDetain:
+		if !w.among(t.n.Len()) {
+			break
+		}
+		t.failed = errors.Join(t.failed, t.owners.say(t.n, &w, healed))
 		return
 	case WishLease:
 		t.leases++

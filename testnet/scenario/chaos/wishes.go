@@ -20,13 +20,13 @@ type Wish struct {
 	At   grid.Time `json:"at"`   // microseconds since the beginning of the run
 	Site int       `json:"site"` // index of the site that is asked
 
-	Job        string    `json:"job,omitempty"`        // of WishCancel, WishHold, WishRequeue: its ID
+	Job        string    `json:"job,omitempty"`        // of WishCancel, WishHold, WishRequeue, WishDetain: its ID
 	Lender     int       `json:"lender,omitempty"`     // of WishLease: index of the site to borrow from; of WishRecall, WishLink, WishBan, WishForge, WishLie: of the other one; of WishTransfer: who gets it; of WishRevoke: who is told first
 	Processors int64     `json:"processors,omitempty"` // of WishLease
-	Span       grid.Time `json:"span,omitempty"`       // of WishLease, WishRenew, WishHold, WishDrain, WishBan, WishCertify: microseconds; of WishTransfer after which it is said again; 0: it is not
+	Span       grid.Time `json:"span,omitempty"`       // of WishLease, WishRenew, WishHold, WishDrain, WishBan, WishDetain, WishCertify: microseconds; of WishTransfer after which it is said again; 0: it is not
 
 	// Which is, of WishReturn, WishRenew and WishRecall, by this number modulo theirs, which of the leases that the
-	// site has then, or borrows, or lends to the other one; of WishPrice the price; of WishRevoke whether another site misses the news; of WishLink the change less one; of WishTransfer micro-credits; of WishAccount how many transactions are shown; of WishAsk, WishForge and WishLie what.
+	// site has then, or borrows, or lends to the other one; of WishPrice the price; of WishRevoke whether another site misses the news; of WishLink the change less one; of WishTransfer micro-credits; of WishAccount how many transactions are shown; of WishAsk, WishForge, WishLie, WishData, WishDetain, WishFind and WishInvite what.
 	Which uint64 `json:"which,omitempty"`
 	Force bool   `json:"force,omitempty"` // of WishReturn
 }
@@ -51,6 +51,11 @@ const (
 	WishBan   WishKind = "ban"   // the site takes nothing of another one for a while
 
 	WishAsk WishKind = "ask" // what sites there are
+
+	WishData   WishKind = "data"   // the site holds a data set, or does not, or is asked who does
+	WishFind   WishKind = "find"   // which site is called so
+	WishInvite WishKind = "invite" // the site invites somebody, or somebody asks to be certified
+	WishDetain WishKind = "detain" // a job of another site that waits here is held for a while, or ends
 
 	WishTransfer WishKind = "transfer" // the site's credits become another one's
 	WishAccount  WishKind = "account"  // what is in the site's account

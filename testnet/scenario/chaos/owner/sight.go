@@ -1,0 +1,69 @@
+package owner
+
+import (
+	"fmt"
+
+	"gridnode/grid"
+	"gridnode/node/site"
+	"gridnode/testnet"
+	"gridnode/testnet/draw"
+	"gridnode/testnet/scenario"
+)
+
+// Sight is what watchers see of a run.
+type Sight struct {
+	N       *testnet.Network
+	Checks  *testnet.Checker
+	Certain bool // no message gets lost, other than where the network is cut
+
+	// Whole reports whether a site has been up for a span, and a member, the network whole, and its
+	// clock never set.
+	Whole func(now grid.Time, at int, span grid.Time) bool
+
+	Set func(at int) bool // a site's clock was
+}
+
+// up returns a site if it is up.
+func (s *Sight) up(at int) (*site.Site, bool) {
+	is := scenario.SiteOf(s.N.Core(at))
+	return is, is != nil
+}
+
+// all reports whether all sites have been whole for a span.
+func (s *Sight) all(now, span grid.Time) bool {
+	for at := range s.N.Len() {
+		if !s.Whole(now, at, span) {
+			return false
+		}
+	}
+	return true
+}
+
+// tokens is where the tokens of what owners say begin: no submission and no wish has one of them.
+const tokens = 1 << 61
+
+// Each has so many.
+const (
+	dataTokens = tokens + iota<<40
+	guestTokens
+	nameTokens
+	invitationTokens
+)
+
+// part takes a choice among so many from a number, and leaves the rest of it.
+func part(which *uint64, of uint64) uint64 {
+	choice := *which % of
+	*which /= of
+	return choice
+}
+
+// bytesOf returns bytes that follow from a number.
+func bytesOf(dst []byte, of string, number uint64) {
+	for i := range dst {
+		number = draw.Mix(number+uint64(i), draw.Text(of))
+		dst[i] = byte(number >> 32)
+	}
+}
+
+// numbered names one of several.
+func numbered(of string, number uint64) string { return fmt.Sprintf("%s-%d", of, number+1) }
