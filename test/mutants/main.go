@@ -15,6 +15,7 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -177,13 +178,16 @@ func choose(all []*mutant, only string) ([]*mutant, error) {
 	}
 	var chosen []*mutant
 	for _, word := range strings.Split(only, ",") {
-		n := len(chosen)
+		found := false
 		for _, m := range all {
 			if m.Name == word || m.Room == word || strings.HasPrefix(m.Name, strings.TrimSuffix(word, "/")+"/") {
-				chosen = append(chosen, m)
+				found = true
+				if !slices.Contains(chosen, m) { // rooms lie in rooms
+					chosen = append(chosen, m)
+				}
 			}
 		}
-		if len(chosen) == n {
+		if !found {
 			return nil, fmt.Errorf("-only %q: no such room or patch; -list lists them", word)
 		}
 	}

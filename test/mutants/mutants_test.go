@@ -69,6 +69,18 @@ func TestEveryRoomHasBugs(t *testing.T) {
 	}
 }
 
+// TestChoose: a bug that two words name is planted once; a word that names none is an error.
+func TestChoose(t *testing.T) {
+	all := []*mutant{{Name: "market/a", Room: "market"}, {Name: "market/bank/b", Room: "market/bank"}, {Name: "lease/c", Room: "lease"}}
+	chosen, err := choose(all, "market,market/bank,market/a")
+	if err != nil || len(chosen) != 2 || chosen[0] != all[0] || chosen[1] != all[1] {
+		t.Errorf("%d chosen, %v; want the two of the market", len(chosen), err)
+	}
+	if _, err := choose(all, "market,nowhere"); err == nil {
+		t.Error("a word that names nothing is taken")
+	}
+}
+
 // TestPatchThatDoesNotFit: whoever changes the code is told what to do.
 func TestPatchThatDoesNotFit(t *testing.T) {
 	dir := t.TempDir()
