@@ -7,7 +7,9 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
+	"syscall"
 	"testing"
 
 	badger "github.com/dgraph-io/badger/v4"
@@ -401,5 +403,104 @@ func TestStateIsWhole(t *testing.T) {
 	defer null.Close()
 	if err := m.fillState(null, 7, one, whole); err == nil {
 		t.Error("a state counts as written that was not synced")
+	}
+}
+
+// TestStateKeepsItsLog: a state takes away what it has made superfluous, and not the log behind it.
+func TestStateKeepsItsLog(t *testing.T) {
+	m := mirror{dir: t.TempDir(), owner: identity{Format: 1, Site: "a"}.encode()}
+	for m.seq = range 3 { // logs of 0, 1 and 2
+		if err := m.rotate(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	defer m.close()
+	none := func(func(key, value []byte) bool) {}
+	if _, err := m.writeState(m.seq, none, func() error { return nil }); err != nil {
+		t.Fatal(err)
+	}
+	left, err := mirrorFiles(m.dir)
+	if err != nil || len(left) != 2 || left[0].path != m.path(m.seq, "state") || left[1].path != m.path(m.seq, "log") {
+		t.Errorf("there are %+v (%v), want the state and the log of batch %d", left, err, m.seq)
+	}
+}
+
+// TestStateHasItsName: a state whose name may not be on disk is none.
+func TestStateHasItsName(t *testing.T) {
+	m := mirror{dir: ".", owner: identity{Format: 1, Site: "a"}.encode()}
+	t.Chdir(t.TempDir())
+	if err := os.Chmod(m.dir, 0o333); err != nil { // names can be given, and not be read or synced
+		t.Fatal(err)
+	}
+	defer os.Chmod(m.dir, 0o700) // or it could not be cleared away
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	before, _, _ := syscall.RawSyscall(syscall.SYS_SETFSUID, 65534, 0, 0) // for root may read it all the same
+	defer syscall.RawSyscall(syscall.SYS_SETFSUID, before, 0, 0)
+	if d, err := os.Open(m.dir); err == nil {
+		d.Close()
+		t.Skip("the test may read whatever it likes")
+	}
+	none := func(func(key, value []byte) bool) {}
+	if size, err := m.writeState(7, none, func() error { return nil }); err == nil || size != 0 {
+		t.Errorf("a state of %d bytes counts as written (%v) though its name is not on disk", size, err)
+	}
+	if _, err := os.Stat(m.path(7, "state")); err != nil {
+		t.Errorf("it has not got that far: %v", err)
+	}
+}
+
+// TestResumedLogIsSynced: a log goes on when what it holds is on disk.
+func TestResumedLogIsSynced(t *testing.T) {
+	const cannot = "/proc/self/comm" // it can be opened and cut, and not be synced
+	var m mirror
+	if err := m.resume(&loaded{files: []mirrorFile{{path: cannot, extension: "log"}}}); err == nil || m.log == nil {
+		t.Errorf("a log goes on that was not synced: %v", err)
+	}
+	m.close()
+}
+
+// TestPartsAreNumbered: each part of a huge batch has a number of its own.
+func TestPartsAreNumbered(t *testing.T) {
+	id := identity{Format: 1, Site: "a"}
+	m := mirror{dir: t.TempDir(), owner: id.encode()}
+	if err := m.rotate(); err != nil {
+		t.Fatal(err)
+	}
+	defer m.close()
+	var b Batch
+	for range batchMax/ValueMax + 1 {
+		b.Set("k", make([]byte, ValueMax))
+	}
+	if len(b.parts) != 2 {
+		t.Fatalf("the batch is of %d parts, want 2", len(b.parts))
+	}
+	if err := m.append(&b); err != nil {
+		t.Fatal(err)
+	}
+	if held, err := load(m.dir, id); err != nil || held.damage != nil || held.seq != 2 || m.seq != 2 {
+		t.Errorf("the log ends with batch %d (damage %v, %v), the mirror with %d, want 2", held.seq, held.damage, err, m.seq)
+	}
+}
+
+// TestManyAreTakenBack: whatever Badger has and the mirror has not goes, however much it is.
+func TestManyAreTakenBack(t *testing.T) {
+	dir := t.TempDir()
+	s := openTest(t, dir)
+	commit(t, s, "a", "1", "z", "2")
+	var b Batch
+	const extra = 500 // more than an iterator of Badger has in hand
+	for i := range extra {
+		b.Set(fmt.Sprintf("k/%03d", i), []byte("x"))
+	}
+	if err := s.engine.apply(b.parts, s.mirror.seq); err != nil { // past the mirror
+		t.Fatal(err)
+	}
+	closeTest(t, s)
+	s = openTest(t, dir)
+	defer closeTest(t, s)
+	expect(t, s, map[string]string{"a": "1", "z": "2"})
+	if n := s.Stats().Removed; n != extra {
+		t.Errorf("%d records were removed, want %d", n, extra)
 	}
 }

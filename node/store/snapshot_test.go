@@ -16,6 +16,9 @@ func TestSnapshot(t *testing.T) {
 	s := openTest(t, dir)
 	commit(t, s, "job/1", "one", "job/2", "two")
 	snapshot := s.Snapshot()
+	if snapshot.Batch != s.Sequence() {
+		t.Errorf("the snapshot is of batch %d, the last was %d", snapshot.Batch, s.Sequence())
+	}
 	commit(t, s, "job/1", "", "job/3", "three")
 	for i := range 300 {
 		commit(t, s, fmt.Sprint("later/", i), "x")
@@ -98,5 +101,22 @@ func TestAccept(t *testing.T) {
 	replace(newer)
 	if _, err := Open(dir, testOptions(t)); !errors.Is(err, ErrBehind) {
 		t.Errorf("what was given up: %v, want it to be behind", err)
+	}
+}
+
+// TestLeapBeginsALog: what is committed behind a leap is behind it in the mirror, too.
+func TestLeapBeginsALog(t *testing.T) {
+	s := openTest(t, memoryDir(t))
+	commit(t, s, "a", "1")
+	to := s.mirror.seq + Leap
+	if err := s.leap(); err != nil {
+		t.Fatal(err)
+	}
+	commit(t, s, "a", "2")
+	dir, owner := s.mirror.dir, s.owner
+	closeTest(t, s)
+	held, err := load(dir, owner)
+	if err != nil || held.damage != nil || held.base != to || held.seq != to+1 {
+		t.Errorf("the mirror has batch %d behind %d (damage %v, %v), want %d behind %d", held.seq, held.base, held.damage, err, to+1, to)
 	}
 }
