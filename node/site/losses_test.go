@@ -25,9 +25,15 @@ func foreignJob(b *bench, losses uint32) *grid.Job {
 // give has a bench's site guarantee an execution of a job of another site, and take it.
 func give(b *bench, job *grid.Job, epoch, losses uint32) {
 	b.t.Helper()
+	giveLeased(b, job, epoch, losses, 0)
+}
+
+// giveLeased is give, of an execution that goes on for so long unless it is renewed.
+func giveLeased(b *bench, job *grid.Job, epoch, losses uint32, lease grid.Time) {
+	b.t.Helper()
 	b.step(&grid.Delivery{From: "home", Message: &market.Negotiate{
 		Task: grid.TaskID{Job: job.ID, Epoch: epoch}, Request: uint64(epoch), Validity: grid.Minute, Processors: job.Processors, Work: job.Work,
-		Deadline: grid.Never, CostMax: grid.CreditsMax,
+		Deadline: grid.Never, CostMax: grid.CreditsMax, Lease: lease,
 	}})
 	reply := b.sends[len(b.sends)-1].Message.(*market.Reply)
 	if reply.Refusal != market.Granted {
@@ -167,6 +173,71 @@ func TestTooLateToStart(t *testing.T) {
 			t.Errorf("late %v: home is told %+v", late, told)
 		}
 	}
+}
+
+// TestLeaseOverToStart: what waits until its lease is over is given back, also if there is room at that moment.
+func TestLeaseOverToStart(t *testing.T) {
+	for _, late := range []bool{false, true} {
+		b := newBench(t, open)
+		b.step(&Submit{Job: b.job(7, 4)})
+		job := b.job(1, 2)
+		job.Home, job.Submit = "home", 0
+		giveLeased(b, job, 1, 0, 30*grid.Second)
+		b.now = b.site.jobs.byID[job.ID].leased
+		if !late {
+			b.now--
+		}
+		if b.step(b.ended(b.started[0], 0)); len(b.started) != 2 != late {
+			t.Errorf("late %v: %d tasks started", late, len(b.started))
+		}
+		told, ok := b.sends[len(b.sends)-1].Message.(*market.JobCompletion)
+		if gone := ok && told.Abandoned; gone != late {
+			t.Errorf("late %v: home is told %+v", late, told)
+		}
+	}
+}
+
+// TestRequeuedHasNoLosses: a job that its user has run again has a clean sheet.
+func TestRequeuedHasNoLosses(t *testing.T) {
+	b := newBench(t, nil)
+	b.submit(b.job(1, 2))
+	lose := func() {
+		t.Helper()
+		task := b.running(1)
+		b.now += grid.Minute // the machine dies each time anew
+		b.step(&grid.TaskEnded{ID: task.ID, Lost: true})
+	}
+	for range lossesMax - 1 {
+		lose()
+	}
+	task := b.running(1)
+	b.step(&Requeue{Job: grid.JobID{Lo: 1}, Cause: "again"}, b.ended(task, 143))
+	lose()
+	b.want(1, Running)
+}
+
+// TestResumedTellsItsLosses: home sends a job on with its losses, also after a restart.
+func TestResumedTellsItsLosses(t *testing.T) {
+	home := newBench(t, together)
+	home.step(&Submit{Job: home.job(1, 2)})
+	e := home.site.jobs.byID[grid.JobID{Lo: 1}]
+	e.state, e.losses = Awarded, 2
+	e.award = market.Award{Site: "a", Epoch: e.epoch, Until: home.now + grid.Hour, Finish: home.now + grid.Minute, Price: 1, Cost: 1}
+	home.out.Save(e)
+	home.step()
+	home.sends = nil
+	home.crash()
+	home.now += grid.Minute
+	home.step()
+	for _, s := range home.sends {
+		if m, ok := s.Message.(*market.JobSubmission); ok {
+			if m.Losses != 2 {
+				t.Errorf("it goes to %s after %d losses, want 2", s.To, m.Losses)
+			}
+			return
+		}
+	}
+	t.Errorf("it is not sent again, but %+v", home.sends)
 }
 
 // TestBelatedLossesCount: a job that takes machines down is given up though its home hears of that only

@@ -29,6 +29,22 @@ func TestSpreadHasBounds(t *testing.T) {
 	}
 }
 
+// TestSpreadLossesCount: a job that may be spread and vanishes time and again is given up.
+func TestSpreadLossesCount(t *testing.T) {
+	b := newBench(t, func(c *Config) { c.Parts = Everything })
+	j := b.job(1, 2)
+	j.Tasks, j.Spread = 2, true
+	b.submit(j)
+	for range lossesMax {
+		task := b.running(1)
+		b.now += grid.Minute
+		b.step(&grid.TaskEnded{ID: task.ID, Lost: true})
+	}
+	if v := b.want(1, Failed); v.Reason != causeLosses {
+		t.Errorf("it fails as %q, want %q", v.Reason, causeLosses)
+	}
+}
+
 // TestSpreadOutlivesItsClock: a job one of whose leases had ended while the daemon was down waits, after yet
 // another restart, as long as its tasks were said to live, and no longer, however the clock was set.
 func TestSpreadOutlivesItsClock(t *testing.T) {
