@@ -29,6 +29,7 @@ type aliveWatch struct {
 	deaths  map[int][]death      // of each site's machine, those in which nothing vanished left out
 	gone    map[int][]grid.JobID // by site that is down: whose executions vanished, which it finds when it is up
 	latest  map[int]finding      // of each site
+	again   map[int]bool         // sites that may have written down already what they find next, as of an earlier death
 	died    map[grid.JobID]int   // in how many deaths of machines executions of jobs have vanished
 	lent    map[grid.JobID]bool  // jobs that lost executions on borrowed processors, of which each counts
 	clocks  *clockWatch          // nil: none jumps
@@ -48,7 +49,7 @@ const (
 
 // watchAlive starts to watch n.
 func watchAlive(n *testnet.Network, watch *testnet.Checker, certain bool) *aliveWatch {
-	w := &aliveWatch{n: n, watch: watch, certain: certain, down: make(map[int]int), ill: make(map[int]grid.Time), deaths: make(map[int][]death), gone: make(map[int][]grid.JobID), latest: make(map[int]finding), died: make(map[grid.JobID]int), lent: make(map[grid.JobID]bool), cut: -grid.Day}
+	w := &aliveWatch{n: n, watch: watch, certain: certain, down: make(map[int]int), ill: make(map[int]grid.Time), deaths: make(map[int][]death), gone: make(map[int][]grid.JobID), latest: make(map[int]finding), again: make(map[int]bool), died: make(map[grid.JobID]int), lent: make(map[grid.JobID]bool), cut: -grid.Day}
 	n.Observe(testnet.Observer{Start: w.start, End: w.end, Event: w.event, Fault: w.fault})
 	return w
 }
@@ -162,9 +163,10 @@ func (w *aliveWatch) found(now grid.Time, site int) {
 		return
 	}
 	delete(w.gone, site)
+	defer delete(w.again, site)
 	list := w.deaths[site]
 	if n := len(list); n == 0 || list[n-1].closed || list[n-1].at.Add(blame.Together) <= now {
-		list = append(list, death{at: now, jobs: make(map[grid.JobID]bool)})
+		list = append(list, death{at: now, jobs: make(map[grid.JobID]bool), unsure: w.again[site]})
 		w.deaths[site] = list
 	}
 	w.latest[site] = finding{now, gone}
@@ -188,7 +190,8 @@ func (w *aliveWatch) unfound(now grid.Time, site int) {
 	w.gone[site] = append(w.gone[site], last.jobs...)
 	list := w.deaths[site]
 	newest := &list[len(list)-1]
-	newest.closed, newest.unsure = true, newest.at == now
+	newest.closed, newest.unsure = true, newest.unsure || newest.at == now
+	w.again[site] = newest.at != now
 }
 
 // untimed reports whether the clock of a site has ever jumped where a job was as its machine

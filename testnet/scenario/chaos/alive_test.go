@@ -106,7 +106,7 @@ func TestDeadSite(t *testing.T) {
 
 // TestDeathsTogether: what a site finds within moments vanished in one death of its machine.
 func TestDeathsTogether(t *testing.T) {
-	w := &aliveWatch{down: make(map[int]int), deaths: make(map[int][]death), gone: make(map[int][]grid.JobID), latest: make(map[int]finding), died: make(map[grid.JobID]int), lent: make(map[grid.JobID]bool)}
+	w := &aliveWatch{down: make(map[int]int), deaths: make(map[int][]death), gone: make(map[int][]grid.JobID), latest: make(map[int]finding), again: make(map[int]bool), died: make(map[grid.JobID]int), lent: make(map[grid.JobID]bool)}
 	job := func(n uint64) grid.JobID { return grid.JobID{Lo: n} }
 	die := func(now grid.Time, jobs ...uint64) {
 		w.down[0] = 1
@@ -129,7 +129,7 @@ func TestDeathsTogether(t *testing.T) {
 
 // TestDeathAtAStart: a site that dies as it finds what has vanished may find it once more.
 func TestDeathAtAStart(t *testing.T) {
-	w := &aliveWatch{down: make(map[int]int), deaths: make(map[int][]death), gone: make(map[int][]grid.JobID), latest: make(map[int]finding), died: make(map[grid.JobID]int)}
+	w := &aliveWatch{down: make(map[int]int), deaths: make(map[int][]death), gone: make(map[int][]grid.JobID), latest: make(map[int]finding), again: make(map[int]bool), died: make(map[grid.JobID]int)}
 	id := grid.JobID{Lo: 1}
 	w.down[0] = 1
 	w.vanished(0, &testnet.Execution{ID: grid.TaskID{Job: id}, Job: &grid.Job{ID: id}})
