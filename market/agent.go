@@ -65,13 +65,14 @@ func (a *Agent) SetPrice(price grid.Price) (grid.Price, error) { return a.office
 // CastOut says that a site is a member of the federation no longer, and that nothing will be
 // heard of it until TakeIn: its results are kept for it no more, and its cheques presented
 // without its receipts. Jobs that it has of this home are waited for as those of any site
-// that is silent.
+// that is silent; those whose cheque is not there yet do not go to it.
 func (a *Agent) CastOut(now grid.Time, site grid.SiteID, out *grid.Outbox) {
 	if a.office.outcasts == nil {
 		a.office.outcasts = make(map[grid.SiteID]bool)
 	}
 	a.office.outcasts[site] = true
 	a.provider.castOut(now, site, out)
+	a.away.castOut(site, out)
 }
 
 // TakeIn says that a site is a member again.

@@ -137,6 +137,24 @@ func TestCancelledBeforeItIsPaid(t *testing.T) {
 	}
 }
 
+// TestCastOutBeforeItIsPaid: a job does not go to a site that is a member no longer when its cheque is there. One
+// that has gone is waited for.
+func TestCastOutBeforeItIsPaid(t *testing.T) {
+	for of, want := range map[phase]int{paying: 1, submitting: 0, running: 0} {
+		home, job := elsewhere(t, 1)
+		home.broker.away.jobs[job].phase = of
+		var out grid.Outbox
+		home.CastOut(0, "c", &out)
+		if len(out.Locals) != 0 {
+			t.Errorf("phase %v: another site is cast out, and home is told %+v", of, out.Locals)
+		}
+		home.CastOut(0, "b", &out)
+		if len(out.Locals) != want || len(home.broker.away.jobs) != 1-want {
+			t.Errorf("phase %v: home is told %+v, and has %d jobs away, want %d words", of, out.Locals, len(home.broker.away.jobs), want)
+		}
+	}
+}
+
 // TestAcknowledgedIsOver: a result is sent until its home has it, and then no more.
 func TestAcknowledgedIsOver(t *testing.T) {
 	b := newNetwork(t).add(Config{Offer: Offer{Site: "b", Resources: grid.Resources{Processors: 1}, Rating: grid.Rating{Speed: 1000, Bandwidth: 1000}}}, 0).agent

@@ -1,6 +1,8 @@
 package market
 
 import (
+	"slices"
+
 	"gridnode/grid"
 	"gridnode/market/keepalive"
 )
@@ -181,6 +183,20 @@ func (w *away) freeSlot(m *migrated) {
 	if m.slot != nil {
 		w.memory.free(m.slot)
 		m.slot = nil
+	}
+}
+
+// castOut has jobs placed elsewhere that were to go to a site of which nothing will be heard any more.
+func (w *away) castOut(site grid.SiteID, out *grid.Outbox) {
+	var over []*migrated
+	for _, m := range w.jobs {
+		if m.award.Site == site && m.phase == paying {
+			over = append(over, m)
+		}
+	}
+	slices.SortFunc(over, func(a, b *migrated) int { return a.task().Compare(b.task()) })
+	for _, m := range over {
+		w.vanish(m, out)
 	}
 }
 
