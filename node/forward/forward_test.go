@@ -13,6 +13,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
@@ -112,6 +113,9 @@ func add(t *testing.T, all []*site, g Group) (addresses [][]string) {
 func echo(t *testing.T, address string) {
 	t.Helper()
 	l, err := net.Listen("tcp", address)
+	for end := time.Now().Add(time.Minute); errors.Is(err, syscall.EADDRINUSE) && time.Now().Before(end); l, err = net.Listen("tcp", address) {
+		<-time.After(time.Millisecond) // another process looks whether the port is free
+	}
 	if err != nil {
 		t.Fatal(err)
 	}
