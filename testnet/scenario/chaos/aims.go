@@ -178,14 +178,22 @@ const banMost = 10 * grid.Minute
 // ban has sites ban the homes of some jobs, for a while, that are placed there and on their way,
 // until faults end.
 func (f features) ban(t *trial) {
+	f.placedElsewhere(t, "ban", func(now grid.Time, home, at int, _ *grid.Job, of uint64) {
+		t.wish(Wish{Kind: WishBan, At: now, Site: at, Lender: home, Span: grid.Second + grid.Time(roll(t.script.Seed, "banned", of, uint64(banMost)))})
+	})
+}
+
+// placedElsewhere calls do of those jobs that a feature hits as they are placed at another site than
+// home, until faults end, with a number for each execution.
+func (f features) placedElsewhere(t *trial, feature string, do func(now grid.Time, home, at int, j *grid.Job, of uint64)) {
 	seed, end := t.script.Seed, federation.Warmup+t.span
 	t.n.Observe(testnet.Observer{Event: func(now grid.Time, home int, e *grid.Event) {
 		at, known := t.n.Index(e.Site)
 		if e.Kind != grid.JobPlaced || !known || at == home || now >= end {
 			return
 		}
-		if of := e.Job.ID.Lo + uint64(e.Epoch)<<56; f.hits(seed, "ban", of) {
-			t.wish(Wish{Kind: WishBan, At: now, Site: at, Lender: home, Span: grid.Second + grid.Time(roll(seed, "banned", of, uint64(banMost)))})
+		if of := e.Job.ID.Lo + uint64(e.Epoch)<<56; f.hits(seed, feature, of) {
+			do(now, home, at, e.Job, of)
 		}
 	}})
 }
@@ -200,18 +208,12 @@ const (
 // detain has owners hold some jobs that others have placed at their sites, or end them, until faults
 // end.
 func (f features) detain(t *trial) {
-	seed, end := t.script.Seed, federation.Warmup+t.span
-	t.n.Observe(testnet.Observer{Event: func(now grid.Time, home int, e *grid.Event) {
-		at, known := t.n.Index(e.Site)
-		if e.Kind != grid.JobPlaced || !known || at == home || now >= end {
-			return
-		}
-		if of := e.Job.ID.Lo + uint64(e.Epoch)<<56; f.hits(seed, "detain", of) {
-			soon := [...]uint64{uint64(grid.Second), uint64(detainSoon)}[roll(seed, "detain soon", of, 2)]
-			t.wish(Wish{
-				Kind: WishDetain, At: now + grid.Time(roll(seed, "detained at", of, soon)), Site: at, Job: e.Job.ID.String(),
-				Span: grid.Second + grid.Time(roll(seed, "detained", of, uint64(detainMost))), Which: roll(seed, "how", of, 4),
-			})
-		}
-	}})
+	seed := t.script.Seed
+	f.placedElsewhere(t, "detain", func(now grid.Time, _, at int, j *grid.Job, of uint64) {
+		soon := [...]uint64{uint64(grid.Second), uint64(detainSoon)}[roll(seed, "detain soon", of, 2)]
+		t.wish(Wish{
+			Kind: WishDetain, At: now + grid.Time(roll(seed, "detained at", of, soon)), Site: at, Job: j.ID.String(),
+			Span: grid.Second + grid.Time(roll(seed, "detained", of, uint64(detainMost))), Which: roll(seed, "how", of, 4),
+		})
+	})
 }

@@ -250,7 +250,7 @@ func (w *Data) start(now grid.Time, x *testnet.Execution) {
 // only returns who has held a data set since an instant, if nobody may copy it and nothing of that
 // has changed since.
 func (w *Data) only(in *grid.DataSet, since grid.Time) (holders []int, bound bool) {
-	_, size := "", in.Size
+	size := in.Size
 	for at := range w.N.Len() {
 		terms := w.held[at][in.Name]
 		if len(terms) == 0 {
