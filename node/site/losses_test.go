@@ -165,13 +165,19 @@ func TestTooLateToStart(t *testing.T) {
 		if late {
 			b.now++
 		}
-		if b.step(b.ended(b.started[0], 0)); len(b.started) != 2 != late {
-			t.Errorf("late %v: %d tasks started", late, len(b.started))
-		}
-		told, ok := b.sends[len(b.sends)-1].Message.(*market.JobCompletion)
-		if gone := ok && told.Abandoned; gone != late {
-			t.Errorf("late %v: home is told %+v", late, told)
-		}
+		b.startsUnless(late)
+	}
+}
+
+// startsUnless ends the first task: what waits for its room starts then, or is given back if it is late.
+func (b *bench) startsUnless(late bool) {
+	b.t.Helper()
+	if b.step(b.ended(b.started[0], 0)); len(b.started) != 2 != late {
+		b.t.Errorf("late %v: %d tasks started", late, len(b.started))
+	}
+	told, ok := b.sends[len(b.sends)-1].Message.(*market.JobCompletion)
+	if gone := ok && told.Abandoned; gone != late {
+		b.t.Errorf("late %v: home is told %+v", late, told)
 	}
 }
 
@@ -187,13 +193,7 @@ func TestLeaseOverToStart(t *testing.T) {
 		if !late {
 			b.now--
 		}
-		if b.step(b.ended(b.started[0], 0)); len(b.started) != 2 != late {
-			t.Errorf("late %v: %d tasks started", late, len(b.started))
-		}
-		told, ok := b.sends[len(b.sends)-1].Message.(*market.JobCompletion)
-		if gone := ok && told.Abandoned; gone != late {
-			t.Errorf("late %v: home is told %+v", late, told)
-		}
+		b.startsUnless(late)
 	}
 }
 
