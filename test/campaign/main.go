@@ -1,6 +1,7 @@
 // Command campaign damages real sites, time and again, and looks whether anything that they
 // promise was broken: daemons, watchers and jobs are killed, disks lose what was not flushed,
-// stored files are damaged, networks fall apart, memory, descriptors and clocks go wrong.
+// stored files are damaged, networks fall apart, memory, descriptors and clocks go wrong, programs
+// are exchanged by others.
 //
 // Each kind of damage has a file of its own here. What came of each round is a line of a file
 // of results, and the next run goes on where the last one stopped. It prints a table in the end.
@@ -53,6 +54,7 @@ var kinds = []kind{
 	{"partitions", "partitions", 300, 24, roundMost, partitions},
 	{"exhaustion", "shortages of memory and descriptors", 60, 12, roundMost, exhaustions},
 	{"clock", "steps of a clock", 60, 12, roundMost, clocks},
+	{"versions", "exchanges of a program by another version", 300, 24, roundMost, versions},
 	{"soak", "minutes of load", 24 * 60, 6 * 60, soakMost + roundMost, soak},
 }
 
@@ -62,6 +64,7 @@ type plan struct {
 	source  string // root of the tree
 	dir     string // of the round: empty, removed when nothing was broken
 	commit  string
+	former  string // revision of the former version, as the command line names it
 	seed    uint64
 	strikes int // at most so many
 }
@@ -76,6 +79,7 @@ func campaign(ctx context.Context) (broken int, err error) {
 	again := flag.Bool("again", false, "first run the rounds that broke a promise once more, each in place of what came of it")
 	span := flag.Duration("for", 0, "stop after the round in which this has passed; 0: when all is done")
 	abreast := flag.Int("abreast", 1, "rounds at a time")
+	former := flag.String("former", "", "revision of the program that kind versions exchanges with this one; the last released one if empty, or "+formerDefault)
 	format := flag.String("o", "table", "table or json")
 	show := flag.Bool("show", false, "only print what the file of results has")
 	flag.Parse()
@@ -108,7 +112,8 @@ func campaign(ctx context.Context) (broken int, err error) {
 			}
 			return k.want
 		}
-		if err = runAll(ctx, *program, chosen, found, want, *seed, *span, *abreast, *again); err != nil && ctx.Err() == nil {
+		base := plan{program: *program, former: *former}
+		if err = runAll(ctx, base, chosen, found, want, *seed, *span, *abreast, *again); err != nil && ctx.Err() == nil {
 			return 0, err
 		}
 	}
@@ -124,18 +129,17 @@ const roundMost = 15 * time.Minute
 
 // runAll runs rounds of each kind in turn, so many at a time, until each has its strikes; if again, first those
 // that broke a promise.
-func runAll(ctx context.Context, program string, chosen []kind, found *results, want func(kind) int, seed uint64, span time.Duration, abreast int, again bool) error {
-	path, err := filepath.Abs(program)
-	if err != nil {
+func runAll(ctx context.Context, base plan, chosen []kind, found *results, want func(kind) int, seed uint64, span time.Duration, abreast int, again bool) error {
+	var err error
+	if base.program, err = filepath.Abs(base.program); err != nil {
 		return err
 	}
-	source, err := os.Getwd()
-	if err != nil {
+	if base.source, err = os.Getwd(); err != nil {
 		return err
 	}
+	base.commit = revision(base.source)
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
-	base := plan{program: path, source: source, commit: revision(source)}
 	q := &queue{chosen: chosen, found: found, want: want, seed: seed, running: map[round]int{}}
 	if again {
 		q.again = found.broken()

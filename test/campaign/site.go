@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -20,6 +21,7 @@ type site struct {
 	w          *world
 	name, home string
 	id         string
+	program    string // of its daemon; empty: that of the plan
 	processors int64
 	address    string // where others find it
 	port       int
@@ -52,7 +54,12 @@ func (s *site) listen() string { return fmt.Sprintf("/ip4/%s/tcp/%d/p2p/%s", s.a
 
 // command is the program about to run for this site, in its network.
 func (s *site) command(ctx context.Context, args ...string) *exec.Cmd {
-	args = append([]string{s.w.plan.program}, args...)
+	return s.commandOf(ctx, s.w.plan.program, args...)
+}
+
+// commandOf is the same for the program of any version.
+func (s *site) commandOf(ctx context.Context, program string, args ...string) *exec.Cmd {
+	args = append([]string{program}, args...)
 	if s.namespace != "" {
 		args = append([]string{"ip", "netns", "exec", s.namespace}, args...)
 	}
@@ -73,7 +80,7 @@ func (s *site) ok(ctx context.Context, args ...string) error {
 
 // start starts the daemon and returns once it is ready.
 func (s *site) start() error {
-	cmd := s.command(context.Background(), "start")
+	cmd := s.commandOf(context.Background(), cmp.Or(s.program, s.w.plan.program), "start")
 	if _, err := realsite.Start(cmd, s.log()); err != nil {
 		return fmt.Errorf("site %s: %w", s.name, err)
 	}
