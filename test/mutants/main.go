@@ -47,7 +47,7 @@ func plantAll(ctx context.Context) (missed int, err error) {
 	again := flag.Bool("again", false, "forget what the file of results has of the chosen bugs")
 	file := flag.String("results", "out/mutants.jsonl", "file of results, a line each; seen from the root of the tree")
 	patience := flag.Duration("patience", 10*time.Minute, "after which one step is ended, as seen")
-	sample := flag.Int("sample", 0, "instead of the patches, so many small changes of each package of the cores; the exit code does not count what nothing sees")
+	sample := flag.Int("sample", 0, "instead of the patches, so many small changes of each package of the cores, and of what else -only names; the exit code does not count what nothing sees")
 	seed := flag.Uint64("seed", 1, "of the sample")
 	list := flag.Bool("list", false, "only list the bugs")
 	format := flag.String("o", "table", "table or json")
@@ -81,7 +81,7 @@ was seen, with 1 if one was not, with 2 if it could not find out.
 	g := &garden{root: root, chaos: strings.Fields(*run), seeds: *seeds, patience: *patience, clean: map[string]bool{}, rapid: map[string]bool{}}
 	var all []*mutant
 	if *sample > 0 {
-		all, err = g.draw(ctx, *seed, *sample)
+		all, err = g.draw(ctx, g.folders(*only), *seed, *sample)
 	} else {
 		all, err = readMutants(filepath.Join(root, patches))
 	}

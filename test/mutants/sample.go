@@ -23,15 +23,27 @@ import (
 	"strings"
 )
 
-// cores are the folders that samples are drawn from, with what is below them.
+// cores are the folders that samples are drawn from, with what is below them, and those that -only names besides.
 var cores = []string{"directory", "market", "lease", "coalloc", "node/site", "node/pilot", "node/member"}
 
-// draw returns a sample of the small changes that can be made in the cores: size of each package,
+// folders returns the cores, and which of the chosen words, with commas, are further folders of the tree.
+func (g *garden) folders(only string) []string {
+	all := slices.Clone(cores)
+	for word := range strings.SplitSeq(only, ",") {
+		in := func(core string) bool { return word == core || strings.HasPrefix(word, core+"/") }
+		if i, err := os.Stat(filepath.Join(g.root, filepath.FromSlash(word))); word != "" && err == nil && i.IsDir() && !slices.ContainsFunc(cores, in) {
+			all = append(all, word)
+		}
+	}
+	return all
+}
+
+// draw returns a sample of the small changes that can be made in folders: size of each package,
 // or all that it has if those are fewer, in the order of their names. Each change of a package is
 // as likely as any other. The same seed draws the same, a larger sample has all of a smaller one,
 // and where code has changed the others are still drawn.
-func (g *garden) draw(ctx context.Context, seed uint64, size int) (all []*mutant, err error) {
-	packages, exports, err := g.list(ctx)
+func (g *garden) draw(ctx context.Context, folders []string, seed uint64, size int) (all []*mutant, err error) {
+	packages, exports, err := g.list(ctx, folders)
 	if err != nil {
 		return nil, err
 	}
@@ -52,12 +64,12 @@ type listed struct {
 	DepOnly                       bool
 }
 
-// list returns the packages of the cores, and where the compiled form of what they import is.
-func (g *garden) list(ctx context.Context) (packages []listed, exports map[string]string, err error) {
+// list returns the packages of folders, and where the compiled form of what they import is.
+func (g *garden) list(ctx context.Context, folders []string) (packages []listed, exports map[string]string, err error) {
 	args := []string{"list", "-export", "-deps", "-json=ImportPath,Dir,Export,GoFiles,DepOnly"}
-	for _, core := range cores {
-		if _, err := os.Stat(filepath.Join(g.root, filepath.FromSlash(core))); err == nil {
-			args = append(args, "./"+core+"/...")
+	for _, folder := range folders {
+		if _, err := os.Stat(filepath.Join(g.root, filepath.FromSlash(folder))); err == nil {
+			args = append(args, "./"+folder+"/...")
 		}
 	}
 	out, err := g.command(ctx, nil, "go", args...).Output()
@@ -65,7 +77,7 @@ func (g *garden) list(ctx context.Context) (packages []listed, exports map[strin
 		err = fmt.Errorf("%w\n%s", err, exit.Stderr)
 	}
 	if err != nil {
-		return nil, nil, fmt.Errorf("go list of the cores: %w", err)
+		return nil, nil, fmt.Errorf("go list of what samples are drawn from: %w", err)
 	}
 	exports = map[string]string{}
 	for d := json.NewDecoder(bytes.NewReader(out)); ; {
@@ -73,7 +85,7 @@ func (g *garden) list(ctx context.Context) (packages []listed, exports map[strin
 		if err := d.Decode(&p); errors.Is(err, io.EOF) {
 			break
 		} else if err != nil {
-			return nil, nil, fmt.Errorf("what go list says of the cores: %w", err)
+			return nil, nil, fmt.Errorf("what go list says: %w", err)
 		}
 		exports[p.ImportPath] = p.Export
 		if p.DepOnly || len(p.GoFiles) == 0 {

@@ -69,7 +69,7 @@ func sampleGarden(t *testing.T) *garden {
 // TestDraw: what can be changed is, what is drawn compiles, and a sample is kept by what comes to the code.
 func TestDraw(t *testing.T) {
 	g := sampleGarden(t)
-	all, err := g.draw(t.Context(), 1, 1000)
+	all, err := g.draw(t.Context(), cores, 1, 1000)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -100,7 +100,7 @@ func TestDraw(t *testing.T) {
 		t.Errorf("got\n%s", strings.Join(got, "\n"))
 	}
 	names := func(seed uint64, size int) (names []string) {
-		some, err := g.draw(t.Context(), seed, size)
+		some, err := g.draw(t.Context(), cores, seed, size)
 		if err != nil || len(some) != size {
 			t.Fatalf("%d of %d drawn: %v", len(some), size, err)
 		}
@@ -152,13 +152,27 @@ func TestKnown(t *testing.T) {
 `
 )
 
+// TestFoldersBesidesTheCores: a sample is drawn from folders that are no core if they are named, once each.
+func TestFoldersBesidesTheCores(t *testing.T) {
+	g := sampleGarden(t)
+	write(t, g.root, "node/shelf/shelf.go", "package shelf\n\nfunc Full(n int) bool { return n > 3 }\n")
+	folders := g.folders("lease,lease/book.go:Book.Take:bound:1,node/shelf,node/none")
+	if want := append(slices.Clone(cores), "node/shelf"); !slices.Equal(folders, want) {
+		t.Fatalf("drawn from %q, want %q", folders, want)
+	}
+	all, err := g.draw(t.Context(), folders, 1, 1000)
+	if err != nil || !slices.ContainsFunc(all, func(m *mutant) bool { return m.Room == "node/shelf" }) {
+		t.Errorf("%d changes (%v): want some of the folder", len(all), err)
+	}
+}
+
 // TestSampleIsLookedFor: what the tests see, what they do not, what they do not execute, and what does not end;
 // and what is executed before the program begins.
 func TestSampleIsLookedFor(t *testing.T) {
 	g := sampleGarden(t)
 	write(t, g.root, "lease/board.go", board)
 	write(t, g.root, "lease/board_test.go", boardTest)
-	all, err := g.draw(t.Context(), 1, 1000)
+	all, err := g.draw(t.Context(), cores, 1, 1000)
 	if err != nil {
 		t.Fatal(err)
 	}
