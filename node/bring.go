@@ -18,6 +18,7 @@ import (
 
 	"gridnode/coalloc/dataset"
 	"gridnode/grid"
+	"gridnode/internal/atomicfile"
 	"gridnode/internal/wire"
 	"gridnode/node/content"
 	"gridnode/node/run"
@@ -242,7 +243,7 @@ func room(dir string, size int64) error {
 }
 
 // fetch copies a data set of size bytes from a site to path, with what is here of it. There is
-// nothing at path unless all of it is.
+// nothing at path unless all of it is, also after a power cut: who finds it there does not look into it.
 func (b *bringer) fetch(ctx context.Context, from grid.SiteID, name string, size int64, path string) error {
 	f := b.h.filer
 	s, peer, err := f.open(ctx, from, dataProtocol)
@@ -288,7 +289,7 @@ func (b *bringer) fetch(ctx context.Context, from grid.SiteID, name string, size
 		err = closed
 	}
 	if err == nil {
-		err = os.Rename(path+run.PartSuffix, path)
+		err = atomicfile.Place(run.PartSuffix, path)
 	}
 	return err
 }
@@ -314,7 +315,7 @@ func (f *filer) pour(peer *content.Peer, tree *content.Tree, name, path string) 
 	if err != nil {
 		return err
 	}
-	return os.Rename(path+run.PartSuffix, path)
+	return atomicfile.Place(run.PartSuffix, path)
 }
 
 // lacks returns which chunks of a tree of one file are neither in a part of it nor in the store,

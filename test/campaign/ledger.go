@@ -25,7 +25,7 @@ type entry struct {
 func (l ledger) script(seconds float64, code int32) string {
 	return fmt.Sprintf(`umask 0; f=%s/$GRIDNODE_JOB_ID.${GRIDNODE_RANK:-0}
 exec 9>>$f.lock; flock -n 9 || echo overlap $GRIDNODE_SITE $$ - >>$f
-in=$(cat input 2>/dev/null | sha256sum | cut -c1-16)
+in=$(cat ${GRIDNODE_INPUT_0:-input} 2>/dev/null | sha256sum | cut -c1-16)
 echo begin $GRIDNODE_SITE $$ $in >>$f
 sleep %.2f
 echo task ${GRIDNODE_RANK:-0} read $in

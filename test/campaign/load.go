@@ -16,6 +16,35 @@ import (
 	"gridnode/node/api"
 )
 
+// dataSet is a file that gangs read, copied to where they run.
+type dataSet struct{ name, digest string }
+
+// share has a site hold data sets that others may copy.
+func (w *world) share(ctx context.Context, s *site) error {
+	for i := range 3 {
+		text := w.text(1_000_000)
+		d := dataSet{fmt.Sprintf("set-%d", i), digest(text)}
+		path := filepath.Join(w.plan.dir, d.name)
+		if err := os.WriteFile(path, text, 0o644); err != nil {
+			return err
+		}
+		if err := s.ok(ctx, "dataset", "add", "--share", d.name, path); err != nil {
+			return err
+		}
+		w.sets = append(w.sets, d)
+	}
+	return nil
+}
+
+// text returns bytes that are drawn, at least one and fewer than most.
+func (w *world) text(most int) []byte {
+	text := make([]byte, 1+w.random.IntN(most-1))
+	for i := range text {
+		text[i] = byte(w.random.UintN(256))
+	}
+	return text
+}
+
 // digest is what jobs write of their inputs.
 func digest(text []byte) string {
 	sum := sha256.Sum256(text)
@@ -46,6 +75,10 @@ func (w *world) submit(ctx context.Context) error {
 	case 5:
 		rec.Tasks, spec.Tasks = 2, 2
 		spec.Coallocation = &api.Coallocation{Components: "1@b,1@c"}
+		if i := r.IntN(2 * len(w.sets)); i < len(w.sets) {
+			spec.Inputs, rec.Input = []api.DataInput{{Name: w.sets[i].name}}, w.sets[i].digest
+			w.out.note("gang that reads a data set")
+		}
 	case 6:
 		return w.submitFiles(ctx, s, other, rec, spec)
 	}
@@ -88,10 +121,7 @@ func (w *world) newID() (id grid.JobID) {
 
 // submitFiles gives a site a job that brings a file along and leaves a copy of it.
 func (w *world) submitFiles(ctx context.Context, s, other *site, rec *record, spec api.JobSpec) error {
-	text := make([]byte, 1+w.random.IntN(300_000))
-	for i := range text {
-		text[i] = byte(w.random.UintN(256))
-	}
+	text := w.text(300_000)
 	dir := filepath.Join(w.plan.dir, "work", rec.ID)
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return err

@@ -22,6 +22,7 @@ type world struct {
 	plan   *plan
 	home   *member.Household
 	sites  []*site
+	sets   []dataSet // that the first one holds
 	ledger ledger
 	random *rand.Rand
 	out    *outcome
@@ -93,7 +94,7 @@ func (w *world) start(ctx context.Context) error {
 			return err
 		}
 	}
-	return nil
+	return w.share(ctx, bank)
 }
 
 // close ends all that runs here.
