@@ -1,6 +1,7 @@
 package market
 
 import (
+	"cmp"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -184,7 +185,7 @@ func (s *site) step(in grid.Input) {
 	s.agent.Step(s.clock(), in, &s.outbox)
 	s.settle()
 	s.schedule()
-	if err := s.agent.Audit(); err != nil {
+	if err := cmp.Or(s.agent.Audit(), AuditTimers(s.clock(), s.agent)); err != nil {
 		s.net.t.Fatalf("%s after %T: %v", s.cfg.Site, in, err)
 	}
 	if !s.net.late {

@@ -139,6 +139,9 @@ func (w *world) send(from grid.SiteID, s grid.Send) {
 
 // audit checks the books of p, and every new transaction.
 func (w *world) audit(p *party) {
+	if err := Audit(w.now, p.desk); err != nil {
+		w.t.Fatalf("seed %d: %v", w.seed, err)
+	}
 	l := p.desk.Ledger()
 	if l == nil {
 		return

@@ -109,6 +109,9 @@ func (w *trio) do(p *party, act func(out *grid.Outbox)) {
 			w.flight = append(w.flight, mail{p.id, out.Sends[e.Index].To, out.Sends[e.Index].Message.(wire.Message)})
 		}
 	}
+	if err := Audit(w.now, p.tab); err != nil {
+		w.t.Error(err)
+	}
 	for _, open := range []iter.Seq[*fee]{maps.Values(p.tab.owes), maps.Values(p.tab.owed)} {
 		for f := range open {
 			if !bytes.Equal(p.records[f.RecordKey()], f.AppendRecord(nil)) {

@@ -125,7 +125,7 @@ func (s *node) step(inputs ...grid.Input) {
 				break
 			}
 		}
-		if err := errors.Join(Audit(s.site), saved(s.site, s.records)); err != nil {
+		if err := errors.Join(Audit(s.n.now, s.site), saved(s.site, s.records)); err != nil {
 			s.n.t.Errorf("%s: %v", s.site.cfg.ID, err)
 		}
 		s.viewed()

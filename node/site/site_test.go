@@ -65,7 +65,7 @@ func (b *bench) step(inputs ...grid.Input) {
 		b.site.Step(b.now, grid.Tick{}, &b.out)
 	}
 	b.carryOut()
-	if err := errors.Join(Audit(b.site), saved(b.site, b.records)); err != nil {
+	if err := errors.Join(Audit(b.now, b.site), saved(b.site, b.records)); err != nil {
 		b.t.Error(err)
 	}
 }

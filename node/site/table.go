@@ -14,6 +14,7 @@ import (
 	"gridnode/grid"
 	"gridnode/internal/wire/wirepb"
 	"gridnode/lease"
+	"gridnode/market"
 	"gridnode/market/bank"
 	"gridnode/market/fee"
 	"gridnode/node/after"
@@ -68,8 +69,14 @@ func (t *table) Live(user string) func(func(*grid.Job) bool) {
 
 // audit returns which count of jobs is not what a recount gives.
 func (t *table) audit() error {
-	live, users := 0, make(map[string]int)
+	live, users, kept := 0, make(map[string]int), make(map[grid.JobID]bool)
+	for _, f := range t.finished {
+		kept[f.id] = true
+	}
 	for _, e := range t.byID {
+		if !e.foreign && e.state.Terminal() && !kept[e.job.ID] {
+			return fmt.Errorf("job %s is %s, and will never be forgotten", e.job.ID, e.state)
+		}
 		if over := e.state.Terminal(); e.foreign || !over {
 			if live++; !e.foreign {
 				users[e.job.User]++
@@ -149,9 +156,12 @@ func AuditRecords(s *Site, stored iter.Seq2[string, []byte]) error {
 }
 
 // Audit returns which count of a site is not what a recount gives, or which processors are kept
-// for what is over, or which job waits that nothing will start; nil: there is nothing of that kind.
-// It is asked of a site at rest.
-func Audit(s *Site) error {
+// for what is over, which job waits that nothing will start, or what waits without a timer; nil: there
+// is nothing of that kind. It is asked of a site at rest.
+func Audit(now grid.Time, s *Site) error {
+	if err := s.auditTimers(now); err != nil {
+		return err
+	}
 	if err := s.jobs.audit(); err != nil {
 		return err
 	}
@@ -205,6 +215,24 @@ func Audit(s *Site) error {
 		if e.state == Queued && !e.adrift && e.lease == 0 && !divided(e.job) && !waits[e.task()] {
 			return fmt.Errorf("job %s, epoch %d, is %s, and in no queue", e.job.ID, e.epoch, e.state)
 		}
+	}
+	return nil
+}
+
+// auditTimers returns what waits, of what is agreed with other sites, without a timer.
+func (s *Site) auditTimers(now grid.Time) error {
+	if s.placing != nil {
+		if err := market.AuditTimers(now, s.placing.agent); err != nil {
+			return err
+		}
+	}
+	if s.payment != nil {
+		if err := bank.Audit(now, s.payment.desk); err != nil {
+			return err
+		}
+	}
+	if s.fees != nil {
+		return fee.Audit(now, s.fees.tab)
 	}
 	return nil
 }

@@ -19,6 +19,10 @@ func TestAudit(t *testing.T) {
 	}{
 		{"nothing", func(*bench) {}, false},
 		{"a job too many", func(b *bench) { b.site.jobs.live++ }, true},
+		{"a job that is over and kept for ever", func(b *bench) {
+			b.step(&Cancel{Job: grid.JobID{Lo: 2}})
+			b.site.jobs.finished = nil
+		}, true},
 		{"a user who has none", func(b *bench) { b.site.jobs.users["eve"]++ }, true},
 		{"a job at the gate that was let go", func(b *bench) {
 			b.site.jobs.gate.Wait(b.site.jobs.byID[grid.JobID{Lo: 1}].job, &after.Turn{}, &b.site.jobs.table)
@@ -56,7 +60,7 @@ func TestAudit(t *testing.T) {
 			b := newBench(t, together)
 			b.step(&Submit{Token: 1, Job: b.job(1, 3)}, &Submit{Token: 2, Job: b.job(2, 3)})
 			tt.spoil(b)
-			if err := Audit(b.site); (err != nil) != tt.wrong {
+			if err := Audit(b.now, b.site); (err != nil) != tt.wrong {
 				t.Errorf("%v", err)
 			}
 		})

@@ -24,7 +24,8 @@ import (
 //   - a site that is drained and lends what it has not lent before, or lends more than its owner
 //     allows;
 //   - a count that a site keeps and a recount of its records does not give, processors or cheques
-//     that are kept for what is over, and a job that waits in no queue (site.Audit);
+//     that are kept for what is over, a job that waits in no queue, and what is agreed with another site
+//     and waits without a timer that asks again in time (site.Audit);
 //   - once all have healed and every job has ended: processors, holds, cheques, leases and
 //     results that have not come back within a bound (settled), and records of them (atRest).
 type boundWatch struct {
@@ -90,10 +91,10 @@ func (w *boundWatch) turn(now grid.Time, at int) {
 	if !up {
 		return
 	}
-	if err := site.Audit(s); err != nil {
+	local := w.n.Clock(at).Local(now)
+	if err := site.Audit(local, s); err != nil {
 		w.checks.Violated("%s: %w", w.n.ID(at), err)
 	}
-	local := w.n.Clock(at).Local(now)
 	cores := site.CoresOf(s)
 	for l := range cores.Home.Each {
 		if l.State == lease.Held && l.End+overdue < local {
