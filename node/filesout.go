@@ -163,8 +163,8 @@ func (m *homecoming) read(job grid.JobID) *Brought {
 		return nil
 	}
 	b := &Brought{}
-	if json.Unmarshal(text, b) != nil {
-		return nil // torn: it is done again
+	if json.Unmarshal(text, b) != nil { // not done again: what was brought may be another's work by now
+		return &Brought{State: FilesFailed, Why: "what was noted of them is damaged: they may have been brought or not"}
 	}
 	return b
 }

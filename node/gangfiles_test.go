@@ -173,3 +173,38 @@ func TestFilesInTheStoreAreBrought(t *testing.T) {
 		t.Errorf("brought are %q", got)
 	}
 }
+
+// TestDamagedNoteAboutFiles: whoever asks for files of which the note is damaged is told so at once, and
+// nothing that its owner has now is written over.
+func TestDamagedNoteAboutFiles(t *testing.T) {
+	t.Parallel()
+	hosts := team(t, 1, 2)
+	h := hosts[0]
+	submitJob(t, h, scriptJob(h, 1, "sleep 1000"))
+	if a := borrowFrom(t, h, hosts[1], 1, grid.Hour); a.Err != nil {
+		t.Fatal(a.Err)
+	}
+	j := scriptJob(h, 2, "echo text >b.txt")
+	j.Command.Dir = t.TempDir()
+	if b := brings(t, h, j); b.State != FilesBrought {
+		t.Fatalf("%+v", b)
+	}
+	m, mine := h.filer.home, filepath.Join(j.Command.Dir, "b.txt")
+	for path, text := range map[string]string{m.path(j.ID, broughtSuffix): "{", mine: "edited"} {
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	m.recover()
+	m.bring(t.Context(), j.ID)
+	if b, tree, err := h.JobFiles(t.Context(), j.ID, true); err != nil || b.State != FilesFailed || b.Why == "" || tree == nil {
+		t.Errorf("%+v, %v, %v; want it said that the note is damaged, and which files there are", b, tree, err)
+	}
+	if got := filesBelow(t, j.Command.Dir); !slices.Equal(got, []string{"b.txt=edited"}) {
+		t.Errorf("its owner has %q", got)
+	}
+	m.recover()
+	if needed := m.unbrought(); len(needed) != 1 {
+		t.Errorf("%d trees are kept for those who ask, want 1", len(needed))
+	}
+}
