@@ -579,3 +579,30 @@ func exists(path string) bool {
 	_, err := os.Lstat(path)
 	return err == nil
 }
+
+// TestFilesNotForgottenYet: a site that has files of a lost execution yet is told again to forget them,
+// also if it was to be asked for others meanwhile.
+func TestFilesNotForgottenYet(t *testing.T) {
+	home := t.TempDir()
+	f := &fetchers{h: &Host{files: run.Files{Home: home}}, sites: make(map[grid.SiteID]*fetchSite), wake: make(chan struct{}, 1)}
+	if err := os.MkdirAll(filepath.Dir(f.h.files.Fetched(grid.JobID{})), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	job, _ := grid.JobIDFromBytes([]byte("sixteen bytes 01"))
+	task, other := grid.TaskID{Job: job, Epoch: 1}, grid.TaskID{Job: job, Epoch: 2}
+	if err := f.h.files.NoteLost(task, "s"); err != nil {
+		t.Fatal(err)
+	}
+	f.add("s", fetch{task: task, ended: time.Now(), lost: true})
+	s := f.sites["s"]
+	batch := f.batch(s)
+	f.add("s", fetch{task: other, ended: time.Now()})
+	batch[0].stays = true
+	f.ended("s", s, batch, 1, nil)
+	if at := f.h.files.Lost(); at[task] != "s" {
+		t.Errorf("it is forgotten where it was lost: %v", at)
+	}
+	if len(s.jobs) != 1 || s.jobs[0].task != other {
+		t.Errorf("left to be asked for are %+v", s.jobs)
+	}
+}

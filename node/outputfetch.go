@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"sync"
 	"time"
 
@@ -158,22 +159,32 @@ func (f *fetchers) begin(now time.Time) time.Duration {
 		default:
 			s.busy = true
 			f.running++
-			batch := s.jobs[:min(len(s.jobs), fetchBatch)]
+			batch := f.batch(s)
 			f.h.wg.Go(func() { f.from(site, s, batch) })
 		}
 	}
 	return next
 }
 
+// batch returns what a site is asked for next: a copy, in which is noted what it says while others are added.
+func (f *fetchers) batch(s *fetchSite) []fetch {
+	return slices.Clone(s.jobs[:min(len(s.jobs), fetchBatch)])
+}
+
 // from fetches a batch from a site.
 func (f *fetchers) from(site grid.SiteID, s *fetchSite, batch []fetch) {
 	fetched, err := f.fetchAll(site, batch)
+	f.ended(site, s, batch, fetched, err)
+}
+
+// ended notes what came of a batch, the first ones that a site has: so many are settled.
+func (f *fetchers) ended(site grid.SiteID, s *fetchSite, batch []fetch, fetched int, err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	left := s.jobs[:0]
 	for i, j := range s.jobs {
 		if i < fetched {
-			f.settle(site, j)
+			f.settle(site, batch[i])
 			continue
 		}
 		if i < len(batch) && j.lost && time.Since(j.ended) > fetchGiveUp {
