@@ -70,6 +70,15 @@ func TestLeaseDuringKill(t *testing.T) {
 	close(s.quit) // before the timer
 }
 
+// TestLeaseIsCountedInFull: a lease ends when its span is over, and not before.
+func TestLeaseIsCountedInFull(t *testing.T) {
+	s := stillShim(t)
+	x := &task{id: "x"}
+	if s.lease(x, grid.Hour); x.lease-sinceBoot() < time.Hour/2 {
+		t.Errorf("a lease of an hour ends in %v", x.lease-sinceBoot())
+	}
+}
+
 // TestSpecWithLease: what an earlier shim knows is encoded as it knows it.
 func TestSpecWithLease(t *testing.T) {
 	spec := Spec{ID: "a", Args: []string{"true"}, Dir: "/", Stdout: "/o", Stderr: "/e", Limit: 5}

@@ -46,3 +46,11 @@ func TestLeftoverThatIsExecuting(t *testing.T) {
 		t.Error("it looks for ever at a process without a mark")
 	}
 }
+
+// TestEndedLeavesNothing: the session of a task that had ended is nobody's to kill any more.
+func TestEndedLeavesNothing(t *testing.T) {
+	p := &past{tasks: map[string]*known{"over": {pid: 7, ended: &Ended{ID: "over"}}, "ran": {pid: 8}, "noted": {}}, alive: time.Now()}
+	if l := newLeftovers(p, "token"); len(l.sessions) != 1 || !l.sessions[8] {
+		t.Errorf("sessions %v, want that of the task that ran", l.sessions)
+	}
+}

@@ -120,6 +120,32 @@ func TestAnOrderWhoseRunWasKilled(t *testing.T) {
 	}
 }
 
+// A run that has ended as another one looks whether it is alive has ended, and was not killed.
+func TestAnOrderWhoseRunEndsMeanwhile(t *testing.T) {
+	o, _ := testOrder(t)
+	o.gone = o.Gone
+	gone := strings.ReplaceAll(o.Gone, RunWord, "7")
+	fifo(t, gone) // who looks waits until somebody opens it for writing
+	past := time.Now().Add(-silentMax - Beat)
+	if err := os.Chtimes(gone, past, past); err != nil {
+		t.Fatal(err)
+	}
+	written := make(chan error, 1)
+	go func() {
+		time.Sleep(50 * time.Millisecond) // that it looks by then is likely, and all the same
+		err := os.WriteFile(o.End, []byte(`{"ID":"job.1","ExitCode":3,"Start":1,"End":2}`), 0o600)
+		file, opened := os.OpenFile(gone, os.O_WRONLY, 0)
+		if opened == nil {
+			opened = file.Close()
+		}
+		written <- errors.Join(err, opened)
+	}()
+	code, err := o.follow()
+	if err := errors.Join(err, <-written); err != nil || code != 3 {
+		t.Errorf("exit code %d (%v), want 3", code, err)
+	}
+}
+
 // What a shim touches counts as alive, by the clock of its file system.
 func TestAliveIsWhatIsTouched(t *testing.T) {
 	gone := filepath.Join(t.TempDir(), "gone.7")
@@ -172,6 +198,8 @@ func TestAnOrderComesTooLate(t *testing.T) {
 		}
 		if code != 128+15 || e == nil || e.Cause != CauseLimit {
 			t.Errorf("exit code %d and end %+v, want it ended at its limit", code, e)
+		} else if e.End-e.Start >= o.Spec.Limit && left < o.Spec.Limit/2 {
+			t.Errorf("it ran for %v, and was to be dead in %v", e.End-e.Start, left)
 		}
 		break
 	}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -352,5 +353,33 @@ func TestLimitExtendedInTheLastMoment(t *testing.T) {
 	s.limit(x, 1, 2)
 	if (<-s.inbox)(); x.killAt.IsZero() || x.cause != CauseLimit {
 		t.Error("the extended limit does not end it")
+	}
+}
+
+// TestExtensionCountsFromNow: what is extended has its span from then on, however long it has run.
+func TestExtensionCountsFromNow(t *testing.T) {
+	s := stillShim(t)
+	x := &task{id: "x", empty: true, start: wall(time.Now().Add(-2 * time.Hour))}
+	s.tasks[x.id] = x
+	s.extendTask(x.id, grid.Hour)
+	select {
+	case over := <-s.inbox:
+		over()
+		t.Errorf("it ends at once: %s", x.reason)
+	case <-time.After(20 * time.Millisecond):
+	}
+}
+
+// TestTasksAreBounded: a shim that knows as many tasks as it may starts no other.
+func TestTasksAreBounded(t *testing.T) {
+	s := stillShim(t)
+	for i := range TasksMax {
+		s.results[strconv.Itoa(i)] = nil
+	}
+	dir := t.TempDir()
+	// What it would start cannot begin, of which it would keep a record.
+	s.startTask(&Spec{ID: "more", Args: []string{filepath.Join(dir, "none")}, Dir: dir, Stdout: filepath.Join(dir, "o"), Stderr: filepath.Join(dir, "e")})
+	if len(s.tasks) > 0 || len(s.results) > TasksMax {
+		t.Errorf("it knows %d tasks and %d ends, at most %d", len(s.tasks), len(s.results), TasksMax)
 	}
 }
