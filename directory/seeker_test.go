@@ -252,6 +252,34 @@ func TestRouterThatNeverAnswers(t *testing.T) {
 	}
 }
 
+// TestManyQueriesAreOverdue: each query that nobody answers ends, of many at once, too.
+func TestManyQueriesAreOverdue(t *testing.T) {
+	d := newDirectory(Config{})
+	var out grid.Outbox
+	const queries = 5
+	for range queries {
+		d.Find(0, Query{}, &out)
+	}
+	d.Step(d.NextTimer(), grid.Tick{}, &out)
+	if len(out.Locals) != queries || len(d.seeker.queries) != 0 {
+		t.Errorf("%d queries of %d end, %d are left", len(out.Locals), queries, len(d.seeker.queries))
+	}
+}
+
+// TestSilenceIsRemembered: an answer one of whose cells was silent is not whole, whoever answered since.
+func TestSilenceIsRemembered(t *testing.T) {
+	d := newDirectory(Config{})
+	q := d.seeker.newQuery()
+	q.begin()
+	for i, heard := range []bool{true, false, true} {
+		q.visit.heard, q.visit.mature = heard, false
+		d.seeker.judge(q)
+		if q.failed != (i >= 1) {
+			t.Errorf("after visit %d (heard %v) it counts as failed: %v", i, heard, q.failed)
+		}
+	}
+}
+
 func TestQueriesAreBounded(t *testing.T) {
 	d := newDirectory(Config{})
 	var out grid.Outbox

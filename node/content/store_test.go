@@ -151,6 +151,19 @@ func TestFullDisksAreNoRoom(t *testing.T) {
 	}
 }
 
+// TestDiskKeepsItsSpare: what is to stay free on the disk is no room for anything.
+func TestDiskKeepsItsSpare(t *testing.T) {
+	s := newStore(t, 1<<20)
+	s.spare = 1 << 60 // more than any disk has
+	if err := s.disk(1); !errors.Is(err, ErrRoom) {
+		t.Errorf("%v, want that there is no room", err)
+	}
+	s.spare = 0
+	if err := s.disk(0); err != nil {
+		t.Error(err)
+	}
+}
+
 // TestRelink does what a rename does that replaces nothing.
 func TestRelink(t *testing.T) {
 	dir := t.TempDir()

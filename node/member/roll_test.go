@@ -285,6 +285,21 @@ func TestInvitationIsForOne(t *testing.T) {
 	}
 }
 
+// TestNobodyIsRenewedAfterTheEnd: who was certified here and is a member no more is not certified
+// again, also if that was not noticed yet.
+func TestNobodyIsRenewedAfterTheEnd(t *testing.T) {
+	w := newTown(t, "beta")
+	beta := w.members["beta"]
+	for _, now := range []grid.Time{beta.Expires - 1, beta.Expires} {
+		o := newOffice(t, w.fed, idOf(t, w.delegate.Key.(ed25519.PrivateKey)), w.delegate)
+		o.step(start, &Introduce{Token: 1, Member: beta})
+		_, err := o.roll.renew(now, &Renew{Site: beta.Site}, new(grid.Outbox))
+		if over := errors.Is(err, ErrStranger); over != (now == beta.Expires) {
+			t.Errorf("%v before its end: %v", beta.Expires-now, err)
+		}
+	}
+}
+
 func TestNamesAreUnique(t *testing.T) {
 	w := newTown(t, "beta")
 	o := newOffice(t, w.fed, idOf(t, newKey(99)), nil)
