@@ -2,6 +2,7 @@ package testnet
 
 import (
 	"fmt"
+	"slices"
 
 	"gridnode/grid"
 	"gridnode/lease"
@@ -30,7 +31,7 @@ type away struct {
 
 	// What outlives the daemon.
 	pilots map[uint64]*lent     // what keeps processors for others
-	ended  []grid.TaskID        // pilots, while it was down
+	ended  []grid.TaskID        // pilots that are gone, until the site has taken that in
 	begun  map[grid.TaskID]bool // on borrowed processors, and squads
 
 	joined map[gangID]bool // gangs whose tasks here have connections to others
@@ -182,6 +183,9 @@ func (a *away) kill(t *grid.Task) {
 func (a *away) acknowledge(id grid.TaskID) {
 	a.step(&pilot.Acknowledge{IDs: []grid.TaskID{id}})
 	delete(a.begun, id)
+	if i := slices.Index(a.ended, id); i >= 0 {
+		a.ended = slices.Delete(a.ended, i, i+1)
+	}
 }
 
 // carry carries out one effect.

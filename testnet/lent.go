@@ -73,7 +73,8 @@ func (a *away) release(t *grid.Task) {
 	a.l.inject(a.l.now, a.site, a.l.members[a.site].incarnation, &grid.TaskEnded{ID: t.ID, Lost: true})
 }
 
-// endPilot ends a pilot with everything that it runs, and tells its site.
+// endPilot ends a pilot with everything that it runs, and tells its site: again when it is up
+// again, if the daemon dies before it has taken that in.
 func (a *away) endPilot(p *lent) {
 	l := a.l
 	delete(a.pilots, p.key)
@@ -83,11 +84,10 @@ func (a *away) endPilot(p *lent) {
 			l.tasks.gone(&r.Execution)
 		}
 	}
-	if a.core == nil {
-		a.ended = append(a.ended, p.task)
-		return
+	a.ended = append(a.ended, p.task)
+	if a.core != nil {
+		l.inject(l.now, a.site, l.members[a.site].incarnation, &grid.TaskEnded{ID: p.task})
 	}
-	l.inject(l.now, a.site, l.members[a.site].incarnation, &grid.TaskEnded{ID: p.task})
 }
 
 // kept returns the pilots, by key.
@@ -98,13 +98,7 @@ func (a *away) kept() []*lent {
 // report tells a site that is up again what has become of its pilots.
 func (a *away) report() {
 	l := a.l
-	ended := a.ended
-	a.ended = nil
-	for i, id := range ended {
-		if l.members[a.site].core == nil { // it has died again
-			a.ended = append(a.ended, ended[i:]...)
-			return
-		}
+	for _, id := range slices.Clone(a.ended) {
 		l.step(a.site, &grid.TaskEnded{ID: id, Lost: true})
 	}
 	for _, p := range a.kept() {
