@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"gridnode/grid"
 	"gridnode/node/p2p"
@@ -46,7 +47,7 @@ func outputLines(t *testing.T, h *Host, j *grid.Job) []string {
 
 // TestCoallocatorRestarts: a job at three sites goes on while the daemon of its home,
 // and then that of a lender, is away for less than a term, and its output is whole. The
-// task at home ends while its daemon is away.
+// tasks there end while their daemons are away, and pilots wait that have nothing else to do.
 func TestCoallocatorRestarts(t *testing.T) {
 	hosts, configs := longTeam(t, grid.Minute, 3)
 	dir := t.TempDir()
@@ -66,6 +67,7 @@ func TestCoallocatorRestarts(t *testing.T) {
 	})
 	hosts[1].Kill()
 	write(t, filepath.Join(dir, "1"), "go\n")
+	time.Sleep(2 * idleMax)
 	hosts[1] = realHost(t, configs[1])
 	write(t, filepath.Join(dir, "2"), "go\n")
 	until(t, "the job is over", func() bool { return stateOf(t, hosts[0], j).State.Terminal() })

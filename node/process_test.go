@@ -20,10 +20,13 @@ import (
 	"gridnode/node/site"
 )
 
+// idleMax is how long a shim waits that has neither a task nor a daemon.
+const idleMax = time.Second
+
 // The test binary is the shim, too.
 func TestMain(m *testing.M) {
 	if home := os.Getenv("GRIDNODE_NODE_TEST_SHIM"); home != "" {
-		if err := shim.Run(shim.Config{Home: home, Idle: time.Second}); err != nil {
+		if err := shim.Run(shim.Config{Home: home, Idle: idleMax}); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(1)
 		}

@@ -18,7 +18,8 @@ import (
 // A pilot keeps processors that are lent: a shim of its own, run as a task by the
 // home's shim. So it is a process of its own, in a directory and a session of its own;
 // when the lease is over it is ended with everything it started, by the home's shim and
-// at the limit that was last ordered, whether the daemon lives or not.
+// at the limit that was last ordered, whether the daemon lives or not. It does not end before,
+// as it has what the daemon has to know of tasks that have ended.
 
 // pilotConnectMax is how long a pilot may take to listen.
 const pilotConnectMax = 20 * time.Second
@@ -43,7 +44,7 @@ func (p *Processes) keepPilot(task *grid.Task) {
 	name := p.newName(x)
 	p.running[x] = execution{name: name}
 	err := p.client.Start(shim.Spec{
-		ID: name, Args: args, Env: append(env, p.env...), Dir: dir, Stdout: log, Stderr: log, Limit: task.Limit,
+		ID: name, Args: args, Env: append(append(env, p.env...), shim.KeptEnv+"=1"), Dir: dir, Stdout: log, Stderr: log, Limit: task.Limit,
 	})
 	if err != nil && !errors.Is(err, shim.ErrClosed) { // if closed, reconnect reports it as lost
 		delete(p.running, x)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"net"
 	"os"
 	"os/signal"
@@ -39,6 +40,13 @@ const (
 	GraceDefault = 5 * time.Second
 )
 
+// KeptEnv in the environment of a shim says that whoever has started it ends it, as a pilot is that
+// runs as a task of another one: it waits for its daemon however long it has nothing to do.
+const KeptEnv = "GRIDNODE_SHIM_KEPT"
+
+// forever is when a shim ends of idleness that somebody else ends.
+const forever time.Duration = math.MaxInt64
+
 // errRuns is what Run returns if the home has a shim already.
 var errRuns = errors.New("another shim serves this home")
 
@@ -70,6 +78,9 @@ func Main(home string) int {
 func Run(config Config) error {
 	if config.Idle == 0 {
 		config.Idle = IdleDefault
+	}
+	if os.Getenv(KeptEnv) != "" {
+		config.Idle = forever
 	}
 	if config.Grace == 0 {
 		config.Grace = GraceDefault

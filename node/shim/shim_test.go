@@ -515,6 +515,23 @@ func TestIdleShimEnds(t *testing.T) {
 	}
 }
 
+// TestKeptShimWaits for its daemon, though it has nothing to do: who has started it ends it.
+func TestKeptShimWaits(t *testing.T) {
+	s := newTestShim(t, "GRIDNODE_SHIM_TEST_IDLE=50ms", KeptEnv+"=1")
+	pid := s.client.PID()
+	spec := s.spec("exit 3")
+	s.start(spec)
+	s.event()
+	s.client.Close()
+	<-time.After(300 * time.Millisecond) // six times what another one would wait
+	if s.connect(); s.client.PID() != pid {
+		t.Fatal("the shim has ended")
+	}
+	if e := s.event(); e.ID != spec.ID || e.ExitCode != 3 {
+		t.Errorf("%+v", e)
+	}
+}
+
 func TestRetire(t *testing.T) {
 	s := newTestShim(t)
 	pid := s.client.PID()
