@@ -16,8 +16,9 @@ import (
 	"gridnode/grid"
 )
 
-// startMax is how long a shim may take to start, what it must clear away included.
-const startMax = sweepMax + 10*time.Second
+// startMax is how long a shim may take to start, what it must clear away included. One that ends
+// is not waited for, and a busy machine needs long.
+const startMax = sweepMax + time.Minute
 
 // ErrClosed is returned by a Client's methods when the connection is gone. The
 // caller connects anew and compares what it knows with Adopt.
