@@ -41,6 +41,7 @@ type entry struct {
 
 	// What parts know of it besides, which is not stored.
 	owner   int32      // its user's number, for shares
+	place   int32      // of a live one, in the table's list of them
 	packed  *packed    // of packing: on its way through the clusters that this site heads; nil if it is not
 	divided *gangNotes // of gangs; nil until it is divided
 }

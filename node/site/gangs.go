@@ -337,7 +337,7 @@ func (c *gangs) leased(now grid.Time, id lease.ID, in grid.Input, out *grid.Outb
 // castOut ends the jobs that wait for a site which will not come back.
 func (c *gangs) castOut(now grid.Time, out *grid.Outbox) {
 	var wait []*entry
-	for _, e := range c.jobs.byID {
+	for _, e := range c.jobs.live {
 		if !e.foreign && divided(e.job) && (e.state == Queued || e.state == Placing) {
 			wait = append(wait, e)
 		}

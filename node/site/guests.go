@@ -258,7 +258,7 @@ func (g *guests) revoke(now grid.Time, which func(*guest.Who) bool, force bool, 
 
 // foreign returns the jobs of other sites that are not over, in the order of their IDs.
 func (g *guests) foreign() (list []*entry) {
-	for _, e := range g.jobs.byID {
+	for _, e := range g.jobs.live {
 		if e.foreign && !e.state.Terminal() {
 			list = append(list, e)
 		}

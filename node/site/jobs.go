@@ -177,12 +177,12 @@ func (js *jobs) admit(now grid.Time, j *grid.Job) (known bool, err error) {
 		return false, err
 	case js.chronicle.full():
 		return false, fmt.Errorf("%w: the job log cannot be written: see the daemon's log", ErrSpace)
-	case js.live >= js.limits.Jobs:
-		return false, fmt.Errorf("%w: this site holds %d, its limit", ErrFull, js.live)
+	case len(js.live) >= js.limits.Jobs:
+		return false, fmt.Errorf("%w: this site holds %d, its limit", ErrFull, len(js.live))
 	case js.users[j.User] >= js.limits.PerUser:
 		return false, fmt.Errorf("%w: user %q has %d here, the limit for one user", ErrFull, j.User, js.users[j.User])
-	case js.live >= js.limits.Jobs-js.limits.reserve() && js.users[j.User] >= max(1, js.limits.reserve()/reserveShares):
-		return false, fmt.Errorf("%w: this site holds %d, and what room is left is for users who have fewer than user %q, %d", ErrFull, js.live, j.User, js.users[j.User])
+	case len(js.live) >= js.limits.Jobs-js.limits.reserve() && js.users[j.User] >= max(1, js.limits.reserve()/reserveShares):
+		return false, fmt.Errorf("%w: this site holds %d, and what room is left is for users who have fewer than user %q, %d", ErrFull, len(js.live), j.User, js.users[j.User])
 	}
 	return false, js.desk.Refuses(j, int64(js.users[j.User]))
 }

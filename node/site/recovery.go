@@ -49,7 +49,6 @@ func (rc *recovery) restore(now grid.Time, e *entry, out *grid.Outbox) {
 	case e.foreign:
 		js.agent.Step(now, &market.Restore{Job: e.job, Award: e.award, Over: e.state.Terminal()}, out)
 		if e.state.Terminal() { // home may not have the result yet
-			js.live++
 			if e.state == Returned {
 				js.abandon(now, e, out)
 			} else {

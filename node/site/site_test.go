@@ -362,8 +362,8 @@ func TestNothingIsKeptWithoutRetention(t *testing.T) {
 	b := newBench(t, func(c *Config) { c.Limits.Retention, c.Users = 0, nil })
 	b.step(&Submit{Job: b.job(1, 4)}, &Submit{Job: b.job(2, 5)})
 	b.step(b.ended(b.started[0], 0))
-	if len(b.records) != 0 || len(b.site.jobs.byID) != 0 || b.site.jobs.live != 0 || len(b.site.jobs.users) != 0 {
-		t.Errorf("left behind: %d records, %d jobs, %d live, users %v", len(b.records), len(b.site.jobs.byID), b.site.jobs.live, b.site.jobs.users)
+	if len(b.records) != 0 || len(b.site.jobs.byID) != 0 || len(b.site.jobs.live) != 0 || len(b.site.jobs.users) != 0 {
+		t.Errorf("left behind: %d records, %d jobs, %d live, users %v", len(b.records), len(b.site.jobs.byID), len(b.site.jobs.live), b.site.jobs.users)
 	}
 }
 

@@ -28,7 +28,7 @@ type table struct {
 	limits   Limits
 	byID     map[grid.JobID]*entry
 	users    map[string]int // live home jobs by user
-	live     int            // entries not terminal, and those of others whose home may not have the result
+	live     []*entry       // those not terminal, and those of others whose home may not have the result; in no order
 	finished []finishedJob  // ended home jobs that are still kept, oldest first
 	entries  grid.Slab[entry]
 }
@@ -69,22 +69,39 @@ func (t *table) Live(user string) func(func(*grid.Job) bool) {
 
 // audit returns which count of jobs is not what a recount gives.
 func (t *table) audit() error {
-	live, users, kept := 0, make(map[string]int), make(map[grid.JobID]bool)
+	users := make(map[string]int)
+	for i, e := range t.live {
+		if e.place != int32(i) || t.byID[e.job.ID] != e || !e.live() {
+			return fmt.Errorf("job %s, epoch %d, %s, counts as live, and is not", e.job.ID, e.epoch, e.state)
+		}
+		if !e.foreign {
+			users[e.job.User]++
+		}
+	}
+	if !maps.Equal(users, t.users) {
+		return fmt.Errorf("jobs of %v are not over, and count as of %v", users, t.users)
+	}
+	if ended := len(t.byID) - len(t.live); ended != len(t.finished) {
+		return fmt.Errorf("%d jobs are over, and %d are kept as that", ended, len(t.finished))
+	}
+	return nil
+}
+
+// AuditEnded returns which job of a site counts as over and is not, or is over and will never be
+// forgotten; nil: none. Audit looks at what is live, which is little, and this at all that is kept.
+func AuditEnded(s *Site) error {
+	t := &s.jobs.table
+	kept := make(map[grid.JobID]bool)
 	for _, f := range t.finished {
 		kept[f.id] = true
 	}
 	for _, e := range t.byID {
-		if !e.foreign && e.state.Terminal() && !kept[e.job.ID] {
+		switch at := int(e.place); {
+		case !e.live() && !kept[e.job.ID]:
 			return fmt.Errorf("job %s is %s, and will never be forgotten", e.job.ID, e.state)
+		case e.live() && (at >= len(t.live) || t.live[at] != e):
+			return fmt.Errorf("job %s, epoch %d, %s, counts as over", e.job.ID, e.epoch, e.state)
 		}
-		if over := e.state.Terminal(); e.foreign || !over {
-			if live++; !e.foreign {
-				users[e.job.User]++
-			}
-		}
-	}
-	if live != t.live || !maps.Equal(users, t.users) {
-		return fmt.Errorf("%d jobs, of %v, are not over, and count as %d, of %v", live, users, t.live, t.users)
 	}
 	return nil
 }
@@ -92,7 +109,7 @@ func (t *table) audit() error {
 // going yields the jobs of this site's users that are not over, each with whether it waits to be
 // let go, in any order.
 func (t *table) going(yield func(j *grid.Job, waits bool) bool) {
-	for _, e := range t.byID {
+	for _, e := range t.live {
 		if !e.foreign && !e.state.Terminal() && !yield(e.job, e.state == Waiting) {
 			return
 		}
@@ -211,7 +228,7 @@ func Audit(now grid.Time, s *Site) error {
 			waits[h.Task] = true
 		}
 	}
-	for _, e := range s.jobs.byID {
+	for _, e := range s.jobs.live {
 		if e.state == Queued && !e.adrift && e.lease == 0 && !divided(e.job) && !waits[e.task()] {
 			return fmt.Errorf("job %s, epoch %d, is %s, and in no queue", e.job.ID, e.epoch, e.state)
 		}
@@ -240,7 +257,7 @@ func (s *Site) auditTimers(now grid.Time) error {
 // owners returns for what the cluster may keep processors.
 func (s *Site) owners() map[grid.TaskID]bool {
 	owners := make(map[grid.TaskID]bool)
-	for _, e := range s.jobs.byID {
+	for _, e := range s.jobs.live {
 		if !e.state.Terminal() {
 			owners[e.task()] = true
 		}
@@ -303,22 +320,35 @@ func newTable(limits Limits) table {
 	return table{limits: limits, byID: make(map[grid.JobID]*entry), users: make(map[string]int)}
 }
 
-// add puts a live entry into the table.
+// live reports whether an entry counts: it is not over, or its home may not have the result yet.
+func (e *entry) live() bool { return e.foreign || !e.state.Terminal() }
+
+// add puts an entry into the table.
 func (t *table) add(e *entry) {
 	t.byID[e.job.ID] = e
-	if e.state.Terminal() {
+	if !e.live() {
 		return
 	}
-	t.live++
+	e.place = int32(len(t.live))
+	t.live = append(t.live, e)
 	if !e.foreign {
 		t.users[e.job.User]++
 	}
 }
 
+// leave takes a live entry off the list of them.
+func (t *table) leave(e *entry) {
+	last := len(t.live) - 1
+	moved := t.live[last]
+	t.live[e.place], moved.place = moved, e.place
+	t.live[last] = nil
+	t.live = t.live[:last]
+}
+
 // end moves a home job to a terminal state and keeps it for as long as ended
 // jobs are kept.
 func (t *table) end(now grid.Time, e *entry, state State, out *grid.Outbox) {
-	t.live--
+	t.leave(e)
 	if t.users[e.job.User]--; t.users[e.job.User] == 0 {
 		delete(t.users, e.job.User)
 	}
@@ -334,7 +364,7 @@ func (t *table) end(now grid.Time, e *entry, state State, out *grid.Outbox) {
 
 // drop forgets a foreign job.
 func (t *table) drop(e *entry) {
-	t.live--
+	t.leave(e)
 	delete(t.byID, e.job.ID)
 }
 

@@ -18,7 +18,11 @@ func TestAudit(t *testing.T) {
 		wrong bool
 	}{
 		{"nothing", func(*bench) {}, false},
-		{"a job too many", func(b *bench) { b.site.jobs.live++ }, true},
+		{"a job too many", func(b *bench) {
+			b.site.jobs.live = append(b.site.jobs.live, b.site.jobs.byID[grid.JobID{Lo: 1}])
+		}, true},
+		{"a job that does not count", func(b *bench) { b.site.jobs.leave(b.site.jobs.byID[grid.JobID{Lo: 1}]) }, true},
+		{"one that is over and counts", func(b *bench) { b.site.jobs.byID[grid.JobID{Lo: 1}].state = Done }, true},
 		{"a job that is over and kept for ever", func(b *bench) {
 			b.step(&Cancel{Job: grid.JobID{Lo: 2}})
 			b.site.jobs.finished = nil
@@ -64,5 +68,26 @@ func TestAudit(t *testing.T) {
 				t.Errorf("%v", err)
 			}
 		})
+	}
+}
+
+// TestAuditEnded: a job that goes on and counts as over is found, and one that is kept for ever.
+func TestAuditEnded(t *testing.T) {
+	b := newBench(t, together)
+	b.step(&Submit{Token: 1, Job: b.job(1, 3)}, &Submit{Token: 2, Job: b.job(2, 3)})
+	b.step(&Cancel{Token: 3, Job: grid.JobID{Lo: 2}})
+	if err := AuditEnded(b.site); err != nil {
+		t.Fatal(err)
+	}
+	e := b.site.jobs.byID[grid.JobID{Lo: 2}]
+	if !e.state.Terminal() {
+		t.Fatalf("the job is %s", e.state)
+	}
+	if e.state = Queued; AuditEnded(b.site) == nil {
+		t.Error("it is found to be over")
+	}
+	e.state, b.site.jobs.finished[0].id = CancelledByUser, grid.JobID{Lo: 9}
+	if AuditEnded(b.site) == nil {
+		t.Error("nothing is found of a job that is never forgotten")
 	}
 }

@@ -78,8 +78,11 @@ func (w *boundWatch) event(now grid.Time, _ int, e *grid.Event) {
 }
 
 // boundTurns is after how many turns of all sites one is looked at: what lasts too long lasts
-// for many.
-const boundTurns = 16
+// for many. What counts as over is looked at more seldom still, as that is much.
+const (
+	boundTurns = 16
+	endedTurns = 16 * boundTurns
+)
 
 // turn looks at what a site holds.
 func (w *boundWatch) turn(now grid.Time, at int) {
@@ -92,7 +95,11 @@ func (w *boundWatch) turn(now grid.Time, at int) {
 		return
 	}
 	local := w.n.Clock(at).Local(now)
-	if err := site.Audit(local, s); err != nil {
+	err := site.Audit(local, s)
+	if err == nil && w.turns%endedTurns == 0 {
+		err = site.AuditEnded(s)
+	}
+	if err != nil {
 		w.checks.Violated("%s: %w", w.n.ID(at), err)
 	}
 	cores := site.CoresOf(s)
