@@ -437,6 +437,9 @@ func (m *Matchmaker) Demands(yield func(grid.TaskID) bool) {
 	}
 }
 
+// Demanded reports whether there is a request, of this site or another, for a task.
+func Demanded(m *Matchmaker, id grid.TaskID) bool { return m.demands[id] != nil }
+
 // AuditRequests returns which request of a matchmaker nothing will serve, or what it keeps of one
 // that is over; nil: there is nothing of that kind. It is asked of a site at rest.
 func AuditRequests(m *Matchmaker) error {
@@ -462,12 +465,8 @@ func AuditRequests(m *Matchmaker) error {
 	if sum != m.asideSum {
 		return fmt.Errorf("jobs that have given way want %d processors, and count as wanting %d", sum, m.asideSum)
 	}
-	queue := make(map[grid.TaskID]bool)
-	for r := range m.cluster.Tasks {
-		queue[r.ID] = true
-	}
 	for id, d := range m.demands {
-		if err := d.audit(m, queue[id]); err != nil {
+		if err := d.audit(m, lrms.Knows(m.cluster, id)); err != nil {
 			return fmt.Errorf("request %s, epoch %d: %w", id.Job, id.Epoch, err)
 		}
 	}

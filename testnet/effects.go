@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"iter"
+	"maps"
 	"slices"
 
 	"gridnode/grid"
@@ -179,8 +180,8 @@ func (m *member) savedBut(without map[string]bool) iter.Seq2[string, []byte] {
 	}
 }
 
-// Saved yields what a site has saved, in the order of the keys.
-func (n *Network) Saved(site int) iter.Seq2[string, []byte] { return n.members[site].saved }
+// Saved yields what a site has saved, in no particular order.
+func (n *Network) Saved(site int) iter.Seq2[string, []byte] { return maps.All(n.members[site].records) }
 
 // Records returns how many records a site has saved.
 func (n *Network) Records(site int) int { return len(n.members[site].records) }

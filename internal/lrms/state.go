@@ -49,6 +49,12 @@ func (c *Cluster) Tasks(yield func(r Request, runs bool) bool) {
 	}
 }
 
+// Knows reports whether there is a task that Tasks yields.
+func Knows(c *Cluster, id grid.TaskID) bool {
+	_, there := c.tasks.index[id]
+	return there
+}
+
 // State returns a snapshot at now.
 func (c *Cluster) State(now grid.Time) State {
 	c.advance(now)

@@ -12,6 +12,7 @@ import (
 
 	"gridnode/coalloc"
 	"gridnode/grid"
+	"gridnode/internal/lrms"
 	"gridnode/internal/wire/wirepb"
 	"gridnode/lease"
 	"gridnode/market"
@@ -149,6 +150,9 @@ var recordKinds = []string{bank.RecordPrefix, fee.RecordPrefix, coalloc.HomePref
 func AuditRecords(s *Site, stored iter.Seq2[string, []byte]) error {
 	kept, leases := make(map[string][]byte), make(map[string][]byte)
 	for key, value := range stored {
+		if strings.HasPrefix(key, RecordPrefix) { // most are
+			continue
+		}
 		switch begins := func(prefix string) bool { return strings.HasPrefix(key, prefix) }; {
 		case begins(lease.RecordPrefix):
 			leases[key] = value
@@ -156,9 +160,11 @@ func AuditRecords(s *Site, stored iter.Seq2[string, []byte]) error {
 			kept[key] = value
 		}
 	}
+	var is []byte
 	for r := range s.records {
 		key := r.RecordKey()
-		if was, there := kept[key]; !there || !bytes.Equal(was, r.AppendRecord(nil)) {
+		is = r.AppendRecord(is[:0])
+		if was, there := kept[key]; !there || !bytes.Equal(was, is) {
 			return fmt.Errorf("%s is not saved as it is (at all: %t)", key, there)
 		}
 		delete(kept, key)
@@ -210,26 +216,23 @@ func Audit(now grid.Time, s *Site) error {
 			return err
 		}
 	}
-	owners := s.owners()
-	waits := make(map[grid.TaskID]bool)
+	var owners map[grid.TaskID]bool // other than jobs
 	for r, runs := range s.cluster.Tasks {
-		waits[r.ID] = true
-		if ends := runs && r.ID.Epoch > 0; !owners[r.ID] && !ends { // a process that is ended has them until it is
+		if ends := runs && r.ID.Epoch > 0; ends { // a process that is ended has them until it is
+			continue
+		}
+		if e := s.jobs.current(r.ID); e != nil && !e.state.Terminal() {
+			continue
+		}
+		if owners == nil {
+			owners = s.owners()
+		}
+		if !owners[r.ID] {
 			return fmt.Errorf("%d processors are kept for job %s, epoch %d, which is not here", r.Processors, r.ID.Job, r.ID.Epoch)
 		}
 	}
-	if s.borrowing != nil {
-		for id := range s.borrowing.matches.Demands {
-			waits[id] = true
-		}
-	}
-	if s.guests != nil {
-		for _, h := range s.guests.held { // for the owner, or its time
-			waits[h.Task] = true
-		}
-	}
 	for _, e := range s.jobs.live {
-		if e.state == Queued && !e.adrift && e.lease == 0 && !divided(e.job) && !waits[e.task()] {
+		if e.state == Queued && !e.adrift && e.lease == 0 && !divided(e.job) && !s.waits(e.task()) {
 			return fmt.Errorf("job %s, epoch %d, is %s, and in no queue", e.job.ID, e.epoch, e.state)
 		}
 	}
@@ -254,14 +257,21 @@ func (s *Site) auditTimers(now grid.Time) error {
 	return nil
 }
 
-// owners returns for what the cluster may keep processors.
+// waits reports whether something will start a job that is queued.
+func (s *Site) waits(id grid.TaskID) bool {
+	switch {
+	case lrms.Knows(s.cluster, id), s.borrowing != nil && lease.Demanded(s.borrowing.matches, id):
+		return true
+	case s.guests == nil:
+		return false
+	}
+	h := s.guests.held[id.Job]
+	return h != nil && h.Task == id // until the owner lets it go, or its time has come
+}
+
+// owners returns for what the cluster may keep processors, other than jobs.
 func (s *Site) owners() map[grid.TaskID]bool {
 	owners := make(map[grid.TaskID]bool)
-	for _, e := range s.jobs.live {
-		if !e.state.Terminal() {
-			owners[e.task()] = true
-		}
-	}
 	if s.placing != nil {
 		for g := range s.placing.agent.Guarantees {
 			owners[g.Task] = true
