@@ -93,6 +93,11 @@ func TestThereAndBack(t *testing.T) {
 		t.Fatal(err)
 	}
 	tree, index := built(t, from, &Wanted{Strict: true, Limits: all})
+	for _, e := range tree.Entries {
+		if e.Kind == Link && e.Mode != 0 {
+			t.Errorf("link %s has mode %o: what it is on one system it is not on another", e.Name, e.Mode)
+		}
+	}
 	b, _, err := tree.Encode()
 	if err != nil {
 		t.Fatal(err)
@@ -332,6 +337,13 @@ func TestWhatCannotBeTaken(t *testing.T) {
 	}
 	if sources, left, _, err := Scan(t.Context(), openRoot(t, dir), &Wanted{Limits: few}); err != nil || len(sources) != 10 || left != 40 {
 		t.Errorf("many files: %d taken, %d left out, %v", len(sources), left, err)
+	}
+	write(t, dir, "in/two/folders", nil)
+	for limit, want := range map[int]int{2: 0, 3: 3} { // the folders that it lies in count
+		wanted := &Wanted{Out: []string{"in/two/folders"}, Limits: Limits{limit, 1 << 30}}
+		if sources, _, _, err := Scan(t.Context(), openRoot(t, dir), wanted); err != nil || len(sources) != want {
+			t.Errorf("a file in two folders: %d taken of at most %d, want %d: %v", len(sources), limit, want, err)
+		}
 	}
 }
 
