@@ -95,32 +95,6 @@ func (c *Core) Keeps() (keys []uint64) {
 	return keys
 }
 
-// auditLate is how long after it was due a barrier may wait to be given up: a timer may be late.
-const auditLate = grid.Second
-
-// Audit returns what is wrong with the processors of the pilots that it keeps for others (those
-// that tasks have, and they together not more than the lease), and with its gangs: none waits for
-// its tasks to be ready for longer than it was to.
-func (c *Core) Audit(now grid.Time) error {
-	for id, g := range c.gangs.all {
-		if g.state == gangWaiting && now > g.due.Add(auditLate) {
-			return fmt.Errorf("job %s, epoch %d, waits for its tasks to be ready, and was to until %v", id.Job, id.Epoch, g.due)
-		}
-	}
-	for key, p := range c.keeper.pilots {
-		used := int64(0)
-		for id, t := range p.tasks {
-			if used += t.processors; t.isOver() && t.processors != 0 {
-				return fmt.Errorf("pilot %d: job %s, epoch %d, is over and has %d processors", key, id.Job, id.Epoch, t.processors)
-			}
-		}
-		if used != p.used || used > p.processors {
-			return fmt.Errorf("pilot %d: %d of %d processors count as used, its tasks have %d", key, p.used, p.processors, used)
-		}
-	}
-	return nil
-}
-
 // Session returns the number of the newest session of a borrower that has leases here, 0 if there
 // was none, and whether it is open.
 func (c *Core) Session(borrower grid.SiteID) (number uint64, open bool) {

@@ -310,3 +310,21 @@ func TestPreparedUntilTheLeaseEnds(t *testing.T) {
 		t.Errorf("%+v, want it prepared until 1 h", p)
 	}
 }
+
+// TestInputsAreBroughtUntilTheLeaseEnds: what a squad reads is brought until the lease ends as it was
+// said last.
+func TestInputsAreBroughtUntilTheLeaseEnds(t *testing.T) {
+	k, out := NewKeeper("b"), &Outbox{}
+	for _, until := range []grid.Time{grid.Hour, 2 * grid.Hour, grid.Minute} {
+		k.Step(0, &Keep{Key: 1, Borrower: "a", Processors: 4, Until: until}, out)
+		k.Step(0, &Up{Key: 1}, out)
+		squad := taskOf(uint64(until), 1)
+		gang := &grid.Gang{Task: taskOf(9, 1).ID, Each: 1, Parts: []grid.GangPart{{Site: "b", Processors: 1}}}
+		squad.ID, squad.Squad = grid.SquadTask(squad.ID, 0), &grid.Squad{Gang: gang}
+		out.Reset()
+		k.Step(0, &Ordered{From: "a", Session: 1, Order: &Order{Kind: OrderPrepare, Key: 1, ID: squad.ID, Task: squad, Tasks: 1}}, out)
+		if orders := effects[Prepare](out); len(orders) != 1 || orders[0].Until != until {
+			t.Errorf("%+v, want one until %v", orders, until)
+		}
+	}
+}

@@ -58,6 +58,9 @@ func (s *site) step(in grid.Input) {
 		return
 	}
 	s.core.Step(s.clock(), in, &s.out)
+	if err := s.core.Audit(s.clock()); err != nil {
+		s.w.violated("%s, after %T: %v", s.id, in, err)
+	}
 	effects := slices.Clone(s.out.Effects)
 	s.out.Reset()
 	for _, e := range effects {

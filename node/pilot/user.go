@@ -313,7 +313,9 @@ func (u *User) begun(t *away, out *Outbox) {
 		out.order(Begin{t.task.ID})
 	}
 	if t.held {
-		t.held, t.sent = false, OrderRun
+		if t.held = false; !t.kill { // else it was told that already
+			t.sent = OrderRun
+		}
 		out.local(&SquadReady{t.task.ID})
 	}
 }

@@ -265,3 +265,27 @@ func TestReportOfAnOlderSession(t *testing.T) {
 		t.Errorf("a report of an older session has ended the task: %t, %+v", u.tasks[id].over, out.Effects)
 	}
 }
+
+// TestKilledWhileItBegins: a task that is to be ended, and of which its site says meanwhile that it
+// had begun before a restart, is told so once in a session.
+func TestKilledWhileItBegins(t *testing.T) {
+	u, out := NewUser(), &Outbox{}
+	squad := taskOf(1, 1)
+	squad.ID, squad.Pilot = grid.SquadTask(squad.ID, 0), grid.Pilot{Site: "b", Key: 1}
+	u.Step(grid.Second, &Hold{Task: *squad}, out)
+	session := effects[Connect](out)[0].Session
+	u.Step(grid.Second, &Connected{Site: "b", Session: session}, out)
+	u.Step(grid.Second, &Kill{Task: grid.Task{ID: squad.ID}}, out)
+	u.Step(grid.Second, &Reported{Site: "b", Session: session, Report: &Report{Kind: ReportBegun, ID: squad.ID}}, out)
+	if err := u.audit(grid.Second); err != nil {
+		t.Error(err)
+	}
+	u.speak(grid.Second, u.tasks[squad.ID], out)
+	var kinds []OrderKind
+	for _, s := range effects[Send](out) {
+		kinds = append(kinds, s.Order.Kind)
+	}
+	if want := []OrderKind{OrderPrepare, OrderKill}; !slices.Equal(kinds, want) {
+		t.Errorf("orders %v, want %v", kinds, want)
+	}
+}
