@@ -1,12 +1,14 @@
 package shim
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"syscall"
 	"testing"
@@ -130,19 +132,28 @@ func TestAnOrderWhoseRunEndsMeanwhile(t *testing.T) {
 	if err := os.Chtimes(gone, past, past); err != nil {
 		t.Fatal(err)
 	}
-	written := make(chan error, 1)
+	type result struct {
+		code int
+		err  error
+	}
+	done := make(chan result, 1)
 	go func() {
-		time.Sleep(50 * time.Millisecond) // that it looks by then is likely, and all the same
-		err := os.WriteFile(o.End, []byte(`{"ID":"job.1","ExitCode":3,"Start":1,"End":2}`), 0o600)
-		file, opened := os.OpenFile(gone, os.O_WRONLY, 0)
-		if opened == nil {
-			opened = file.Close()
-		}
-		written <- errors.Join(err, opened)
+		code, err := o.follow()
+		done <- result{code, err}
 	}()
-	code, err := o.follow()
-	if err := errors.Join(err, <-written); err != nil || code != 3 {
-		t.Errorf("exit code %d (%v), want 3", code, err)
+	for stacks := make([]byte, 1<<20); len(done) == 0 && !bytes.Contains(stacks[:runtime.Stack(stacks, true)], []byte("shim.Alive(")); {
+		runtime.Gosched()
+	}
+	if err := os.WriteFile(o.End, []byte(`{"ID":"job.1","ExitCode":3,"Start":1,"End":2}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	file, err := os.OpenFile(gone, os.O_WRONLY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	if got := <-done; got.err != nil || got.code != 3 {
+		t.Errorf("exit code %d (%v), want 3", got.code, got.err)
 	}
 }
 
