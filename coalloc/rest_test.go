@@ -138,3 +138,31 @@ func TestMeasuringRests(t *testing.T) {
 	}
 	soon("this site finds itself elsewhere")
 }
+
+// TestRemember: a survey that comes up again is where it was, and repeats that only after the longest span.
+func TestRemember(t *testing.T) {
+	s, err := NewSurvey(SurveyConfig{Self: "a", Siblings: func() []grid.SiteID { return []grid.SiteID{"b"} }}, rand.New(rand.NewPCG(1, 1)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if c, ok := s.Said(); ok {
+		t.Errorf("it has said that it is at %v", c)
+	}
+	if s.Remember(0, Coordinate{}) == nil {
+		t.Error("a coordinate without an error is taken")
+	}
+	place := Coordinate{X: 10, Y: 20, Height: 3, Error: 100}
+	if err := s.Remember(grid.Hour, place); err != nil {
+		t.Fatal(err)
+	}
+	if c, ok := s.Said(); c != place || !ok {
+		t.Errorf("it is at %v, %v", c, ok)
+	}
+	out := &grid.Outbox{}
+	if s.Resound(grid.Hour, out); len(out.Sends) != 1 || out.Sends[0].Message.(*LatencyReport).Coordinate != place {
+		t.Errorf("it tells %v", out.Sends)
+	}
+	if due := s.NextTimer(); due < grid.Hour+s.cfg.Report*7/8 || due > grid.Hour+s.cfg.Report {
+		t.Errorf("it reports again at %v", due)
+	}
+}

@@ -397,3 +397,20 @@ func (s *Survey) toPeer(now grid.Time, p *surveyed) grid.Time {
 	}
 	return s.coordinate.Distance(&p.report.Coordinate)
 }
+
+// Said returns where this site has last told others that it is: what the survey is to Remember
+// after a restart. ok is false if it has told nobody.
+func (s *Survey) Said() (c Coordinate, ok bool) { return s.said, s.said.Error > 0 }
+
+// Remember says where the site was before a restart. A survey that knows that tells each sibling
+// once, and has nothing new to say as long as it finds itself there.
+func (s *Survey) Remember(now grid.Time, c Coordinate) error {
+	if err := c.check(); err != nil {
+		return err
+	}
+	s.coordinate, s.said, s.reported = c, c, now
+	if s.reportPace = s.cfg.Report; s.nextReport != grid.Never {
+		s.nextReport = now + s.reportPace - grid.Time(s.rng.Int64N(int64(s.reportPace/8)))
+	}
+	return nil
+}

@@ -138,6 +138,20 @@ func (d *Directory) Known(site grid.SiteID) (Quote, bool) {
 	return Quote{}, false
 }
 
+// Memory returns what the directory is to Remember after a restart.
+func (d *Directory) Memory() []Ring { return d.publisher.remembered() }
+
+// Remember has a directory that knows nobody yet deal with those who held the cells before a restart.
+// They are believed like any site's hint: for a short time, and then asked who the others are.
+func (d *Directory) Remember(now grid.Time, known []Ring) {
+	for i := range known {
+		r := &known[i]
+		d.remap(now, r.Attribute)
+		d.maps[r.Attribute].Add(r.Cell)
+		d.rings.hint(now, cell{r.Attribute, r.Cell}, d.cfg.Self, r.Holders)
+	}
+}
+
 // Audit returns which of the bounds of what a site keeps for others is exceeded; nil: none is.
 func (d *Directory) Audit() error { return d.holder.audit() }
 

@@ -184,7 +184,7 @@ func (pub *publisher) publish(now grid.Time, how voice, out *grid.Outbox) {
 
 // settle makes the place where the quote belongs, as far as known, its proper one.
 func (pub *publisher) settle(now grid.Time, a Attribute) {
-	pub.maps[a].Refresh(now, 4*pub.cfg.Lifetime)
+	pub.remap(now, a)
 	l := &pub.listings[a]
 	at := pub.own.at(a)
 	c := cell{a, pub.maps[a].Find(at, nil).Prefix}

@@ -3,7 +3,9 @@ package directory
 import (
 	"slices"
 
+	"gridnode/directory/trie"
 	"gridnode/grid"
+	"gridnode/internal/wire/wirepb"
 )
 
 // Bounds of what is remembered of other sites.
@@ -117,3 +119,46 @@ func (r *ring) few(replicas int) bool { return len(r.peers) > 0 && len(r.peers) 
 
 // nearest returns the sites that hold the cell, as far as is known.
 func (r *ring) nearest(replicas int) []grid.SiteID { return r.peers[:min(len(r.peers), replicas)] }
+
+// Ring is what a directory remembers over a restart of who holds a cell: with it a site knows
+// whom to publish to and to ask without the router.
+type Ring struct {
+	Attribute Attribute
+	Cell      trie.Prefix
+	Holders   []grid.SiteID // nearest first, then those who take their places
+}
+
+// RingsMax bounds the rings that are remembered: of each attribute the root's, and that of the cell in
+// which the site's own quote is.
+const RingsMax = 2 * attributes
+
+// Proto returns the stored form.
+func (r *Ring) Proto() *wirepb.RememberedRing {
+	return &wirepb.RememberedRing{Cell: cell{r.Attribute, r.Cell}.proto(), Holders: siteTexts(r.Holders)}
+}
+
+// OpenRing is the inverse of Proto. What no directory remembers is an error.
+func OpenRing(p *wirepb.RememberedRing) (Ring, error) {
+	c, err := openCell(p.GetCell())
+	if err != nil {
+		return Ring{}, err
+	}
+	holders, err := openHolders(p.GetHolders())
+	return Ring{c.attribute, c.Prefix, holders}, err
+}
+
+// remembered returns the rings that the site is to know again after a restart.
+func (pub *publisher) remembered() (known []Ring) {
+	for a := range Attribute(attributes) {
+		cells := []cell{root(a)}
+		if p := pub.listings[a].in(proper); p != nil && !p.cell.IsRoot() {
+			cells = append(cells, p.cell)
+		}
+		for _, c := range cells {
+			if r := pub.rings.list[c]; r != nil && len(r.peers) > 0 {
+				known = append(known, Ring{a, c.Prefix, slices.Clone(r.nearest(pub.cfg.Replicas + spares))})
+			}
+		}
+	}
+	return known
+}

@@ -439,3 +439,44 @@ func TestHintsFitAPage(t *testing.T) {
 		}
 	}
 }
+
+// TestRememberedRings: after a restart a site publishes to those who held the cell of its quote, without
+// the router, and confirms within seconds that they still do; whom it remembers goes through the store.
+func TestRememberedRings(t *testing.T) {
+	first := newDirectory(Config{})
+	out := &grid.Outbox{}
+	offer := Quote{Resources: grid.Resources{Processors: 4}, Rating: grid.Rating{Speed: 7, Bandwidth: 1}, Price: 1000, spread: first.spread}
+	deep := trie.PrefixOf(offer.at(Price), 20)
+	first.Remember(0, []Ring{{Price, trie.Prefix{}, []grid.SiteID{"a", "b", "c", "d"}}, {Price, deep, []grid.SiteID{"e", "f", "g", "h", "i"}}})
+	first.SetQuote(0, offer, out)
+	to := func(m *grid.Outbox) (sites []grid.SiteID) {
+		for _, s := range m.Sends {
+			if p, ok := s.Message.(*Publish); ok && p.Copies[0].Cell == (cell{Price, deep}) {
+				sites = append(sites, s.To)
+			}
+		}
+		slices.Sort(sites)
+		return sites
+	}
+	if got := to(out); len(got) != 1 || got[0] < "e" || got[0] > "h" || len(out.Keys) != 1 { // one first: the quote may belong further down
+		t.Errorf("it publishes to %v and looks up %d cells, want one, of the other attribute", got, len(out.Keys))
+	}
+	known := first.Memory()
+	if len(known) != 2 || known[1].Cell != deep || !slices.Equal(known[1].Holders, []grid.SiteID{"e", "f", "g", "h", "i"}) {
+		t.Fatalf("it remembers %v", known)
+	}
+	for i := range known {
+		r, err := OpenRing(known[i].Proto())
+		if err != nil || r.Attribute != known[i].Attribute || r.Cell != known[i].Cell || !slices.Equal(r.Holders, known[i].Holders) {
+			t.Errorf("%v is stored as %v (%v)", known[i], r, err)
+		}
+	}
+	if r := first.rings.list[cell{Price, deep}]; r.until > 2*first.cfg.Timeout {
+		t.Errorf("what it remembers is believed until %v", r.until)
+	}
+	bad := known[0].Proto()
+	bad.Cell.Attribute = attributes
+	if _, err := OpenRing(bad); err == nil {
+		t.Error("a ring of no attribute is taken")
+	}
+}

@@ -43,7 +43,7 @@ func (sk *seeker) find(now grid.Time, ask Query, out *grid.Outbox) QueryID {
 	if ask.Limit == 0 {
 		ask.Limit = LimitMax
 	}
-	sk.maps[ask.Attribute].Refresh(now, 4*sk.cfg.Lifetime)
+	sk.remap(now, ask.Attribute)
 	q := sk.newQuery()
 	q.id, q.ask, q.deadline = sk.last, ask, now+queryTimeout*sk.cfg.Timeout
 	q.begin()

@@ -176,3 +176,6 @@ func (n *newest[V]) put(site grid.SiteID) (v *V, fresh bool) {
 	n.values[i] = zero
 	return &n.values[i], true
 }
+
+// remap has the map of an attribute's cells begun anew if that is due.
+func (sh *shared) remap(now grid.Time, a Attribute) { sh.maps[a].Refresh(now, 4*sh.cfg.Lifetime) }

@@ -26,13 +26,14 @@ type publisher struct {
 	rng    *rand.Rand
 	holder *holder // for the records that this site holds itself
 
-	offer  Offer
-	own    *Record // nil before the first
-	places []place // of the ID, and of the name
-	copies []copied
-	renew  grid.Time     // when the next record is issued
-	floor  uint64        // of sequences: a holder has a record of that one
-	rivals []grid.SiteID // who else claims the name, by ID
+	offer      Offer
+	own        *Record // nil before the first
+	places     []place // of the ID, and of the name
+	remembered []place // the same, before a restart
+	copies     []copied
+	renew      grid.Time     // when the next record is issued
+	floor      uint64        // of sequences: a holder has a record of that one
+	rivals     []grid.SiteID // who else claims the name, by ID
 }
 
 // place is one of the keys under which the record lies.
@@ -108,13 +109,14 @@ func (p *publisher) issue(now grid.Time, out *grid.Outbox) {
 	var places []place
 	for _, text := range texts {
 		k := key(p.cfg.Federation, text)
-		if i := slices.IndexFunc(p.places, func(old place) bool { return old.key == k }); i >= 0 {
-			places = append(places, p.places[i])
+		known := slices.Concat(p.places, p.remembered)
+		if i := slices.IndexFunc(known, func(old place) bool { return old.key == k }); i >= 0 {
+			places = append(places, known[i])
 		} else {
 			places = append(places, place{key: k, look: now, pace: lookFirst})
 		}
 	}
-	p.places = places
+	p.places, p.remembered = places, nil
 	p.send(now, out)
 	p.tick(now, out)
 }

@@ -81,16 +81,17 @@ type Circle struct {
 	names []name // by site: others that there are
 	kin   []grid.SiteID
 
-	key      grid.Key // of the look-up of random sites under way
-	looking  bool
-	budget   int       // sites that may be greeted until the next look-up, kin apart
-	rendez   grid.Key  // where the sites of the authority announce themselves
-	look     grid.Time // when siblings are looked for again
-	last     grid.Time // when they last were
-	pace     grid.Time // from the next look-up for siblings to the one after that
-	samples  grid.Time // from sample to the next time
-	announce grid.Time // when this site announces itself again, if few others do
-	yielded  grid.Time // when a sibling last made room; -1: never
+	key       grid.Key // of the look-up of random sites under way
+	looking   bool
+	budget    int       // sites that may be greeted until the next look-up, kin apart
+	rendez    grid.Key  // where the sites of the authority announce themselves
+	look      grid.Time // when siblings are looked for again
+	last      grid.Time // when they last were
+	pace      grid.Time // from the next look-up for siblings to the one after that
+	samples   grid.Time // from sample to the next time
+	announce  grid.Time // when this site announces itself again, if few others do
+	announced grid.Time // when it last did; 0: not that it knows
+	yielded   grid.Time // when a sibling last made room; -1: never
 
 	introduced bool // it was told of others of its authority
 
@@ -188,7 +189,8 @@ func (c *Circle) Step(now grid.Time, in grid.Input, out *grid.Outbox) {
 	case *grid.Providers:
 		c.found(now, in, out)
 	case *grid.Provided:
-		if !in.Stored {
+		if c.announced = now; !in.Stored {
+			c.announced = 0
 			c.announce = now + announceSoon
 			c.next = min(c.next, c.announce)
 		}

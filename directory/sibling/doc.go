@@ -65,5 +65,6 @@
 // kin are taken of those only that the site itself has named, or, by a site that heads
 // others, up to KinMax.
 //
-// What it does not do: it gossips nothing itself, and keeps nothing across a restart.
+// What it does not do: it gossips nothing itself, and keeps nothing across a restart but what
+// its owner has saved for it (Memory).
 package sibling

@@ -243,6 +243,9 @@ func (s builder) pack() error {
 func (s builder) name() error {
 	registry, err := record.New(s.cfg.Record, streamNames.of(s.seed))
 	s.names = &names{base: &s.base, registry: registry, siblings: s.siblings, lends: s.with.has(Leases) && s.cfg.Lease.Lend}
+	if s.siblings != nil {
+		s.siblings.names = s.names
+	}
 	return err
 }
 
@@ -323,6 +326,9 @@ func (s builder) arrange() {
 		if s.with.has(k.of) {
 			s.recorders = append(s.recorders, k.part)
 		}
+	}
+	if s.siblings != nil {
+		s.recorders = append(s.recorders, s.siblings)
 	}
 	if s.fees != nil {
 		s.recorders = append(s.recorders, s.fees)

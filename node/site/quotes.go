@@ -177,11 +177,25 @@ func (n *names) message(now grid.Time, in grid.Input, out *grid.Outbox) {
 // closest takes the sites nearest to what stands for this site, or for one that is looked
 // for. As they lie there by chance, the survey need not look for sites drawn at random.
 func (n *names) closest(now grid.Time, in *grid.Closest, out *grid.Outbox) {
-	if n.siblings != nil && len(in.Peers) > 0 {
-		others := slices.DeleteFunc(slices.Clone(in.Peers), func(site grid.SiteID) bool { return site == n.cfg.ID })
-		n.siblings.sampled(now, &sibling.Sampled{Sites: others[:min(len(others), samplesMax)]}, out)
-	}
+	n.sample(now, in.Peers, out)
 	n.registry.Step(now, in, out)
+}
+
+// remember takes up who had the site's record before a restart: these lie by chance as well.
+func (n *names) remember(now grid.Time, places []record.Place, out *grid.Outbox) {
+	for i := range places {
+		n.sample(now, places[i].Holders, out)
+	}
+	n.registry.Remember(now, places)
+}
+
+// sample tells the survey of the first of these sites.
+func (n *names) sample(now grid.Time, sites []grid.SiteID, out *grid.Outbox) {
+	if n.siblings == nil || len(sites) == 0 {
+		return
+	}
+	others := slices.DeleteFunc(slices.Clone(sites), func(site grid.SiteID) bool { return site == n.cfg.ID })
+	n.siblings.sampled(now, &sibling.Sampled{Sites: others[:min(len(others), samplesMax)]}, out)
 }
 
 // samplesMax is how many sites of a look-up the survey hears of.

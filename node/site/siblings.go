@@ -1,11 +1,18 @@
 package site
 
 import (
+	"bytes"
+	"fmt"
+
+	"google.golang.org/protobuf/proto"
+
 	"gridnode/coalloc"
 	"gridnode/directory"
+	"gridnode/directory/record"
 	"gridnode/directory/sibling"
 	"gridnode/grid"
 	"gridnode/internal/wire"
+	"gridnode/internal/wire/wirepb"
 	"gridnode/lease"
 )
 
@@ -18,7 +25,9 @@ type siblings struct {
 	survey  *coalloc.Survey
 	matches *lease.Matchmaker
 	kinship *lease.Kinship
+	names   *names
 	related bool // the circle knows who is kin
+	memory  memory
 }
 
 func (*siblings) takes(b *board) {
@@ -46,9 +55,10 @@ func (sb *siblings) tick(now grid.Time, out *grid.Outbox) {
 	if sb.circle.NextTimer() <= now {
 		sb.circle.Step(now, grid.Tick{}, out)
 	}
+	sb.memorize(now, out)
 }
 
-func (sb *siblings) nextTimer() grid.Time { return sb.circle.NextTimer() }
+func (sb *siblings) nextTimer() grid.Time { return min(sb.circle.NextTimer(), sb.memory.due) }
 
 // relate tells the circle who is kin: who has a link with this site, and who heads it.
 func (sb *siblings) relate(now grid.Time, out *grid.Outbox) {
@@ -208,3 +218,141 @@ func (lt *latencies) tick(now grid.Time, out *grid.Outbox) {
 }
 
 func (lt *latencies) nextTimer() grid.Time { return lt.survey.NextTimer() }
+
+// memory is what a site keeps of the others that it would have to find out again after a
+// restart: its siblings and how far they are, who has its record, who holds the cells of its quote, and
+// where in the network it is. All of it is what was so once, and nothing is lost without it.
+type memory struct {
+	saved []byte    // as last stored
+	due   grid.Time // when that is looked at again
+}
+
+// What a site remembers is stored first memoryFirst after it came up, and then if it is something
+// else after each memorySpan.
+const (
+	memoryFirst = grid.Minute
+	memorySpan  = 15 * grid.Minute
+)
+
+const memoryKey = "acquaintances"
+
+// RecordKey implements grid.Record.
+func (*memory) RecordKey() string { return memoryKey }
+
+// AppendRecord implements grid.Record.
+func (m *memory) AppendRecord(dst []byte) []byte { return append(dst, m.saved...) }
+
+// memorize stores what the site remembers, if that is due and has changed.
+func (sb *siblings) memorize(now grid.Time, out *grid.Outbox) {
+	m := &sb.memory
+	switch {
+	case m.due == 0:
+		m.due = now + memoryFirst
+	case m.due <= now:
+		m.due = now + memorySpan
+		if b := sb.remembered(); !bytes.Equal(b, m.saved) {
+			m.saved = b
+			out.Save(m)
+		}
+	}
+}
+
+// remembered returns the stored form of what the site remembers.
+func (sb *siblings) remembered() []byte {
+	circle := sb.circle.Memory()
+	p := &wirepb.Acquaintances{Announced: int64(circle.Announced)}
+	for _, k := range circle.Siblings {
+		p.Siblings, p.Distances = append(p.Siblings, string(k.Site)), append(p.Distances, int64(k.Distance))
+	}
+	if sb.names != nil {
+		for _, at := range sb.names.registry.Memory() {
+			w := &wirepb.RecordPlace{Key: at.Key[:], Look: int64(at.Look), Pace: int64(at.Pace)}
+			for _, site := range at.Holders {
+				w.Holders = append(w.Holders, string(site))
+			}
+			p.Places = append(p.Places, w)
+		}
+	}
+	if sb.dir != nil {
+		for _, r := range sb.dir.Memory() {
+			p.Rings = append(p.Rings, r.Proto())
+		}
+	}
+	if sb.survey != nil {
+		if c, ok := sb.survey.Said(); ok {
+			p.X, p.Y, p.Height, p.Error = c.X, c.Y, c.Height, uint32(c.Error)
+		}
+	}
+	b, err := proto.Marshal(p)
+	if err != nil {
+		panic(fmt.Sprintf("site: record of acquaintances does not encode: %v", err))
+	}
+	return b
+}
+
+// keeps implements recorder.
+func (*siblings) keeps() []string { return []string{memoryKey} }
+
+// recover implements recorder.
+func (sb *siblings) recover(now grid.Time, stored records, out *grid.Outbox) error {
+	for key, value := range stored.each {
+		if err := sb.remember(now, value, out); err != nil {
+			return recordError(key, err)
+		}
+		sb.memory.saved = bytes.Clone(value)
+	}
+	return nil
+}
+
+// remember takes up what the site remembered.
+func (sb *siblings) remember(now grid.Time, value []byte, out *grid.Outbox) error {
+	var p wirepb.Acquaintances
+	if err := proto.Unmarshal(value, &p); err != nil {
+		return err
+	}
+	if len(p.Distances) != len(p.Siblings) || len(p.Places) > record.Places || len(p.Rings) > directory.RingsMax {
+		return fmt.Errorf("%d distances of %d siblings, %d places of a record and %d rings", len(p.Distances), len(p.Siblings), len(p.Places), len(p.Rings))
+	}
+	circle := sibling.Memory{Announced: grid.Time(p.Announced)}
+	for i, site := range p.Siblings {
+		circle.Siblings = append(circle.Siblings, sibling.Known{Site: grid.SiteID(site), Distance: grid.Time(p.Distances[i])})
+	}
+	if err := circle.Check(); err != nil {
+		return err
+	}
+	places := make([]record.Place, len(p.Places))
+	for i, w := range p.Places {
+		at := &places[i]
+		if copy(at.Key[:], w.Key) != len(at.Key) || len(w.Key) != len(at.Key) {
+			return fmt.Errorf("a key of %d bytes", len(w.Key))
+		}
+		for _, site := range w.Holders {
+			at.Holders = append(at.Holders, grid.SiteID(site))
+		}
+		at.Look, at.Pace = grid.Time(w.Look), grid.Time(w.Pace)
+		if err := at.Check(); err != nil {
+			return err
+		}
+	}
+	rings := make([]directory.Ring, len(p.Rings))
+	for i, w := range p.Rings {
+		var err error
+		if rings[i], err = directory.OpenRing(w); err != nil {
+			return err
+		}
+	}
+	if p.Error > 0 && sb.survey != nil {
+		c := coalloc.Coordinate{X: p.X, Y: p.Y, Height: p.Height, Error: int64(p.Error)}
+		if err := sb.survey.Remember(now, c); err != nil {
+			return err
+		}
+	}
+	sb.circle.Remember(now, circle)
+	if sb.dir != nil {
+		sb.dir.Remember(now, rings)
+	}
+	if sb.names != nil {
+		sb.names.remember(now, places, out)
+	}
+	return nil
+}

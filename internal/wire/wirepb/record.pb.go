@@ -747,11 +747,242 @@ func (x *Death) GetJobs() [][]byte {
 	return nil
 }
 
+// Acquaintances is what a site knows of the others that it need not find out again after a restart.
+type Acquaintances struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Siblings      []string               `protobuf:"bytes,1,rep,name=siblings,proto3" json:"siblings,omitempty"`           // sibling.Memory
+	Distances     []int64                `protobuf:"varint,2,rep,packed,name=distances,proto3" json:"distances,omitempty"` // microseconds; as many
+	Announced     int64                  `protobuf:"varint,3,opt,name=announced,proto3" json:"announced,omitempty"`
+	Places        []*RecordPlace         `protobuf:"bytes,4,rep,name=places,proto3" json:"places,omitempty"` // record.Place
+	X             int64                  `protobuf:"varint,5,opt,name=x,proto3" json:"x,omitempty"`          // coalloc.Coordinate; an error of 0: none
+	Y             int64                  `protobuf:"varint,6,opt,name=y,proto3" json:"y,omitempty"`
+	Height        int64                  `protobuf:"varint,7,opt,name=height,proto3" json:"height,omitempty"`
+	Error         uint32                 `protobuf:"varint,8,opt,name=error,proto3" json:"error,omitempty"`
+	Rings         []*RememberedRing      `protobuf:"bytes,9,rep,name=rings,proto3" json:"rings,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Acquaintances) Reset() {
+	*x = Acquaintances{}
+	mi := &file_wirepb_record_proto_msgTypes[9]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Acquaintances) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Acquaintances) ProtoMessage() {}
+
+func (x *Acquaintances) ProtoReflect() protoreflect.Message {
+	mi := &file_wirepb_record_proto_msgTypes[9]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Acquaintances.ProtoReflect.Descriptor instead.
+func (*Acquaintances) Descriptor() ([]byte, []int) {
+	return file_wirepb_record_proto_rawDescGZIP(), []int{9}
+}
+
+func (x *Acquaintances) GetSiblings() []string {
+	if x != nil {
+		return x.Siblings
+	}
+	return nil
+}
+
+func (x *Acquaintances) GetDistances() []int64 {
+	if x != nil {
+		return x.Distances
+	}
+	return nil
+}
+
+func (x *Acquaintances) GetAnnounced() int64 {
+	if x != nil {
+		return x.Announced
+	}
+	return 0
+}
+
+func (x *Acquaintances) GetPlaces() []*RecordPlace {
+	if x != nil {
+		return x.Places
+	}
+	return nil
+}
+
+func (x *Acquaintances) GetX() int64 {
+	if x != nil {
+		return x.X
+	}
+	return 0
+}
+
+func (x *Acquaintances) GetY() int64 {
+	if x != nil {
+		return x.Y
+	}
+	return 0
+}
+
+func (x *Acquaintances) GetHeight() int64 {
+	if x != nil {
+		return x.Height
+	}
+	return 0
+}
+
+func (x *Acquaintances) GetError() uint32 {
+	if x != nil {
+		return x.Error
+	}
+	return 0
+}
+
+func (x *Acquaintances) GetRings() []*RememberedRing {
+	if x != nil {
+		return x.Rings
+	}
+	return nil
+}
+
+// RememberedRing is directory.Ring.
+type RememberedRing struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Cell          *Cell                  `protobuf:"bytes,1,opt,name=cell,proto3" json:"cell,omitempty"`
+	Holders       []string               `protobuf:"bytes,2,rep,name=holders,proto3" json:"holders,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RememberedRing) Reset() {
+	*x = RememberedRing{}
+	mi := &file_wirepb_record_proto_msgTypes[10]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RememberedRing) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RememberedRing) ProtoMessage() {}
+
+func (x *RememberedRing) ProtoReflect() protoreflect.Message {
+	mi := &file_wirepb_record_proto_msgTypes[10]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RememberedRing.ProtoReflect.Descriptor instead.
+func (*RememberedRing) Descriptor() ([]byte, []int) {
+	return file_wirepb_record_proto_rawDescGZIP(), []int{10}
+}
+
+func (x *RememberedRing) GetCell() *Cell {
+	if x != nil {
+		return x.Cell
+	}
+	return nil
+}
+
+func (x *RememberedRing) GetHolders() []string {
+	if x != nil {
+		return x.Holders
+	}
+	return nil
+}
+
+// RecordPlace is record.Place.
+type RecordPlace struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Key           []byte                 `protobuf:"bytes,1,opt,name=key,proto3" json:"key,omitempty"`
+	Holders       []string               `protobuf:"bytes,2,rep,name=holders,proto3" json:"holders,omitempty"`
+	Look          int64                  `protobuf:"varint,3,opt,name=look,proto3" json:"look,omitempty"`
+	Pace          int64                  `protobuf:"varint,4,opt,name=pace,proto3" json:"pace,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RecordPlace) Reset() {
+	*x = RecordPlace{}
+	mi := &file_wirepb_record_proto_msgTypes[11]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RecordPlace) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RecordPlace) ProtoMessage() {}
+
+func (x *RecordPlace) ProtoReflect() protoreflect.Message {
+	mi := &file_wirepb_record_proto_msgTypes[11]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RecordPlace.ProtoReflect.Descriptor instead.
+func (*RecordPlace) Descriptor() ([]byte, []int) {
+	return file_wirepb_record_proto_rawDescGZIP(), []int{11}
+}
+
+func (x *RecordPlace) GetKey() []byte {
+	if x != nil {
+		return x.Key
+	}
+	return nil
+}
+
+func (x *RecordPlace) GetHolders() []string {
+	if x != nil {
+		return x.Holders
+	}
+	return nil
+}
+
+func (x *RecordPlace) GetLook() int64 {
+	if x != nil {
+		return x.Look
+	}
+	return 0
+}
+
+func (x *RecordPlace) GetPace() int64 {
+	if x != nil {
+		return x.Pace
+	}
+	return 0
+}
+
 var File_wirepb_record_proto protoreflect.FileDescriptor
 
 const file_wirepb_record_proto_rawDesc = "" +
 	"\n" +
-	"\x13wirepb/record.proto\x12\bgridnode\x1a\x10wirepb/job.proto\"\x8e\x04\n" +
+	"\x13wirepb/record.proto\x12\bgridnode\x1a\x16wirepb/directory.proto\x1a\x10wirepb/job.proto\"\x8e\x04\n" +
 	"\tJobRecord\x12\x1f\n" +
 	"\x03job\x18\x01 \x01(\v2\r.gridnode.JobR\x03job\x12\x14\n" +
 	"\x05state\x18\x02 \x01(\rR\x05state\x12\x18\n" +
@@ -813,7 +1044,25 @@ const file_wirepb_record_proto_rawDesc = "" +
 	"\x06deaths\x18\x01 \x03(\v2\x0f.gridnode.DeathR\x06deaths\"+\n" +
 	"\x05Death\x12\x0e\n" +
 	"\x02at\x18\x01 \x01(\x03R\x02at\x12\x12\n" +
-	"\x04jobs\x18\x02 \x03(\fR\x04jobsB\x1fZ\x1dgridnode/internal/wire/wirepbb\x06proto3"
+	"\x04jobs\x18\x02 \x03(\fR\x04jobs\"\x90\x02\n" +
+	"\rAcquaintances\x12\x1a\n" +
+	"\bsiblings\x18\x01 \x03(\tR\bsiblings\x12\x1c\n" +
+	"\tdistances\x18\x02 \x03(\x03R\tdistances\x12\x1c\n" +
+	"\tannounced\x18\x03 \x01(\x03R\tannounced\x12-\n" +
+	"\x06places\x18\x04 \x03(\v2\x15.gridnode.RecordPlaceR\x06places\x12\f\n" +
+	"\x01x\x18\x05 \x01(\x03R\x01x\x12\f\n" +
+	"\x01y\x18\x06 \x01(\x03R\x01y\x12\x16\n" +
+	"\x06height\x18\a \x01(\x03R\x06height\x12\x14\n" +
+	"\x05error\x18\b \x01(\rR\x05error\x12.\n" +
+	"\x05rings\x18\t \x03(\v2\x18.gridnode.RememberedRingR\x05rings\"N\n" +
+	"\x0eRememberedRing\x12\"\n" +
+	"\x04cell\x18\x01 \x01(\v2\x0e.gridnode.CellR\x04cell\x12\x18\n" +
+	"\aholders\x18\x02 \x03(\tR\aholders\"a\n" +
+	"\vRecordPlace\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\fR\x03key\x12\x18\n" +
+	"\aholders\x18\x02 \x03(\tR\aholders\x12\x12\n" +
+	"\x04look\x18\x03 \x01(\x03R\x04look\x12\x12\n" +
+	"\x04pace\x18\x04 \x01(\x03R\x04paceB\x1fZ\x1dgridnode/internal/wire/wirepbb\x06proto3"
 
 var (
 	file_wirepb_record_proto_rawDescOnce sync.Once
@@ -827,7 +1076,7 @@ func file_wirepb_record_proto_rawDescGZIP() []byte {
 	return file_wirepb_record_proto_rawDescData
 }
 
-var file_wirepb_record_proto_msgTypes = make([]protoimpl.MessageInfo, 9)
+var file_wirepb_record_proto_msgTypes = make([]protoimpl.MessageInfo, 12)
 var file_wirepb_record_proto_goTypes = []any{
 	(*JobRecord)(nil),        // 0: gridnode.JobRecord
 	(*Unheard)(nil),          // 1: gridnode.Unheard
@@ -838,25 +1087,32 @@ var file_wirepb_record_proto_goTypes = []any{
 	(*Verdict)(nil),          // 6: gridnode.Verdict
 	(*Deaths)(nil),           // 7: gridnode.Deaths
 	(*Death)(nil),            // 8: gridnode.Death
-	(*Job)(nil),              // 9: gridnode.Job
-	(*Result)(nil),           // 10: gridnode.Result
-	(*Gang)(nil),             // 11: gridnode.Gang
+	(*Acquaintances)(nil),    // 9: gridnode.Acquaintances
+	(*RememberedRing)(nil),   // 10: gridnode.RememberedRing
+	(*RecordPlace)(nil),      // 11: gridnode.RecordPlace
+	(*Job)(nil),              // 12: gridnode.Job
+	(*Result)(nil),           // 13: gridnode.Result
+	(*Gang)(nil),             // 14: gridnode.Gang
+	(*Cell)(nil),             // 15: gridnode.Cell
 }
 var file_wirepb_record_proto_depIdxs = []int32{
-	9,  // 0: gridnode.JobRecord.job:type_name -> gridnode.Job
+	12, // 0: gridnode.JobRecord.job:type_name -> gridnode.Job
 	5,  // 1: gridnode.JobRecord.award:type_name -> gridnode.Award
-	10, // 2: gridnode.JobRecord.result:type_name -> gridnode.Result
+	13, // 2: gridnode.JobRecord.result:type_name -> gridnode.Result
 	6,  // 3: gridnode.JobRecord.verdicts:type_name -> gridnode.Verdict
-	11, // 4: gridnode.JobRecord.gang:type_name -> gridnode.Gang
+	14, // 4: gridnode.JobRecord.gang:type_name -> gridnode.Gang
 	3,  // 5: gridnode.JobRecord.turn:type_name -> gridnode.Turn
 	1,  // 6: gridnode.JobRecord.unheard:type_name -> gridnode.Unheard
 	2,  // 7: gridnode.Unheard.executions:type_name -> gridnode.UnheardExecution
 	8,  // 8: gridnode.Deaths.deaths:type_name -> gridnode.Death
-	9,  // [9:9] is the sub-list for method output_type
-	9,  // [9:9] is the sub-list for method input_type
-	9,  // [9:9] is the sub-list for extension type_name
-	9,  // [9:9] is the sub-list for extension extendee
-	0,  // [0:9] is the sub-list for field type_name
+	11, // 9: gridnode.Acquaintances.places:type_name -> gridnode.RecordPlace
+	10, // 10: gridnode.Acquaintances.rings:type_name -> gridnode.RememberedRing
+	15, // 11: gridnode.RememberedRing.cell:type_name -> gridnode.Cell
+	12, // [12:12] is the sub-list for method output_type
+	12, // [12:12] is the sub-list for method input_type
+	12, // [12:12] is the sub-list for extension type_name
+	12, // [12:12] is the sub-list for extension extendee
+	0,  // [0:12] is the sub-list for field type_name
 }
 
 func init() { file_wirepb_record_proto_init() }
@@ -864,6 +1120,7 @@ func file_wirepb_record_proto_init() {
 	if File_wirepb_record_proto != nil {
 		return
 	}
+	file_wirepb_directory_proto_init()
 	file_wirepb_job_proto_init()
 	type x struct{}
 	out := protoimpl.TypeBuilder{
@@ -871,7 +1128,7 @@ func file_wirepb_record_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_wirepb_record_proto_rawDesc), len(file_wirepb_record_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   9,
+			NumMessages:   12,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -303,5 +303,5 @@ var lasting = map[string]bool{
 	"met":          true, "revoked": true,
 	"quota":      true,
 	"dataset":    true, // until it is taken out, which package owner looks at
-	"invitation": true,
+	"invitation": true, "acquaintances": true,
 }

@@ -10,7 +10,7 @@ import (
 
 // records are the kinds of records that daemons save.
 var records = []string{
-	"ban", "bank/account", "bank/bill", "bank/hold", "bank/journal", "bank/payment", "coalloc", "coalloc-home", "dataset", "deaths", "fee/owed", "fee/owes",
+	"acquaintances", "ban", "bank/account", "bank/bill", "bank/hold", "bank/journal", "bank/payment", "coalloc", "coalloc-home", "dataset", "deaths", "fee/owed", "fee/owes",
 	"hold", "invitation", "job", "lease", "link", "met", "number", "quota", "revoked",
 }
 
