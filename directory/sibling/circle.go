@@ -35,7 +35,7 @@ const (
 	namesMax     = 64               // sites remembered that are no siblings
 	announcedMax = 16               // sites of an authority that announce themselves
 	announcers   = 2                // siblings among themselves, the first by ID, that do so for all: newcomers are told of the others
-	announceSpan = grid.Hour        // a record lives longer than two of these
+	announceSpan = 80 * grid.Minute // a record lives longer than two of these
 	announceLost = grid.Minute      // after a sibling was lost in whose place this site is one of them now, or it came up
 	announceSoon = 5 * grid.Second  // after a record that nobody has taken
 	samplesMax   = 4                // sites of a Sampled
@@ -94,6 +94,7 @@ type Circle struct {
 	yielded   grid.Time // when a sibling last made room; -1: never
 
 	introduced bool // it was told of others of its authority
+	few        bool // it announced itself after it saw that few do
 
 	sites    []grid.SiteID // of members, made anew when they change
 	watchers []grid.SiteID

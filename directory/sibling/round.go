@@ -70,7 +70,8 @@ func (c *Circle) draw(out *grid.Outbox) {
 }
 
 // lookUp looks for siblings: for sites of the authority, or at random. Who is full looks
-// seldom, for nearer ones; where there is an authority it need not, as newcomers find it.
+// seldom, for nearer ones; where there is an authority it need not, as newcomers find it, and it sees
+// only before every other announcement how many others have announced themselves.
 func (c *Circle) lookUp(now grid.Time, out *grid.Outbox) {
 	full, due := c.room() <= 0, c.look <= now
 	if due {
@@ -91,6 +92,10 @@ func (c *Circle) lookUp(now grid.Time, out *grid.Outbox) {
 	switch {
 	case c.cfg.Authority == "":
 		c.draw(out)
+	case full && c.announce <= now && c.few: // nobody has to be found, and few others announced themselves last time
+		c.few = false
+		c.announce = now + c.spread(announceSpan)
+		out.Provide(c.rendez)
 	case due && !full || c.announce <= now:
 		out.FindProviders(c.rendez)
 	}
@@ -144,7 +149,7 @@ func (c *Circle) found(now grid.Time, in *grid.Providers, out *grid.Outbox) {
 	if c.announce <= now {
 		c.announce = now + c.spread(announceSpan)
 		c.next = min(c.next, c.announce)
-		if len(in.Peers) < announcedMax && c.announces() {
+		if c.few = len(in.Peers) < announcedMax && c.announces(); c.few {
 			out.Provide(c.rendez)
 		}
 	}

@@ -316,7 +316,21 @@ func TestAnnouncement(t *testing.T) {
 			t.Errorf("%s: after a minute it does %q, want %q", c.name, got, c.late)
 		}
 	}
-	l := newLone(t, Config{Authority: "one"}, "a", "b") // two who do so for it
+	l := newLone(t, Config{Authority: "one", Size: 3}, "x", "y") // full: it looks how many there are every other time
+	for i, want := range []string{"look", "announce", "look", "announce", "look", "look"} {
+		now, out := l.announce, grid.Outbox{}
+		if l.lookUp(now, &out); told(&out) != want {
+			t.Errorf("announcement %d of a full circle begins with %q, want %q", i, told(&out), want)
+		}
+		if want == "look" {
+			l.introduced = true
+			l.step(now, "", &grid.Providers{Key: l.rendez, Peers: many[:min(1+i/4*announcedMax, announcedMax)]}) // at last there are many
+		}
+		if l.announce < now+announceSpan*7/8 {
+			t.Errorf("announcement %d of a full circle at %v, the next at %v", i, now, l.announce)
+		}
+	}
+	l = newLone(t, Config{Authority: "one"}, "a", "b") // two who do so for it
 	l.step(0, "", grid.Tick{})
 	l.want("", l.step(0, "", &grid.Providers{Key: l.rendez, Peers: many[:1]}))
 	if l.announce < announceSpan/2 {
