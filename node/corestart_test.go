@@ -49,7 +49,7 @@ func outputLines(t *testing.T, h *Host, j *grid.Job) []string {
 // and then that of a lender, is away for less than a term, and its output is whole. The
 // tasks there end while their daemons are away, and pilots wait that have nothing else to do.
 func TestCoallocatorRestarts(t *testing.T) {
-	hosts, configs := longTeam(t, grid.Minute, 3)
+	hosts, configs := longTeam(t, 10*grid.Minute, 3) // longer than a busy machine takes
 	dir := t.TempDir()
 	for n := range 3 {
 		if out, err := exec.Command("mkfifo", filepath.Join(dir, fmt.Sprint(n))).CombinedOutput(); err != nil {
