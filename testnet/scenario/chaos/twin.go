@@ -42,11 +42,13 @@ type twinWatch struct {
 	// they are not read again before the end.
 	over map[int]map[string]bool
 
-	decided map[grid.TaskID]bool // decisions that were saved as they were made, and whether as one that has started
+	decided  map[grid.TaskID]bool // decisions that were saved as they were made, and whether as one that has started
+	deciding bool                 // one was made in this turn, and components are being claimed
 }
 
 // twinChance is of how many turns of a million one is looked at, as long as the looks have not
-// read more than one record for so many events: large sites would take most of the time.
+// read more than one record for so many events: large sites would take most of the time. Those
+// in which it is decided to claim components are all: claiming takes less than a second.
 const (
 	twinChance = 4000
 	twinEvents = 16
@@ -73,13 +75,13 @@ func (w *twinWatch) turn(now grid.Time, at int) {
 	if err := w.promises(at, s); err != nil {
 		w.checks.Violated("%s would not come up as it is: %w", w.n.ID(at), err)
 	}
-	if !draw.Chance(w.pcg, twinChance) {
+	if !draw.Chance(w.pcg, twinChance) && !w.deciding {
 		return
 	}
 	if err := site.AuditRecords(s, w.n.Saved(at)); err != nil {
 		w.checks.Violated("%s has not saved what it is: %w", w.n.ID(at), err)
 	}
-	if w.read*twinEvents <= w.n.Events() {
+	if w.deciding || w.read*twinEvents <= w.n.Events() {
 		w.needed(at, s)
 		w.read += int64(max(w.n.Records(at)-len(w.over[at]), 1))
 		if err := w.compare(now, at, s); err != nil {
@@ -116,7 +118,10 @@ func (w *twinWatch) compare(now grid.Time, at int, s *site.Site) error {
 	if err := w.kept(now, twin); err != nil {
 		return err
 	}
-	return w.waits(now, twin)
+	if err := w.waits(now, twin); err != nil {
+		return err
+	}
+	return w.others(now, twin)
 }
 
 // waits has the first turn of the twin pass: jobs of others that wait there, of whose lease it
@@ -136,6 +141,53 @@ func (w *twinWatch) waits(now grid.Time, twin *site.Site) error {
 		}
 	}
 	return nil
+}
+
+// others tells the twin, for each job whose components are claimed or run, of a part of another
+// execution of it, as one may run of which an older copy of a store knows nothing: that is ended,
+// and when it has ended what the present one has stays as it is (J-4, A-1).
+func (w *twinWatch) others(now grid.Time, twin *site.Site) error {
+	local := w.n.Clock(w.at).Local(now)
+	cores := site.CoresOf(twin)
+	var ids []grid.TaskID
+	for task := range cores.Coordinator.Decisions {
+		ids = append(ids, grid.TaskID{Job: task.Job, Epoch: task.Epoch + 1})
+	}
+	if len(ids) == 0 {
+		return nil
+	}
+	slices.SortFunc(ids, grid.TaskID.Compare)
+	for _, id := range ids {
+		var out grid.Outbox
+		twin.Step(local, &site.Adopted{ID: grid.SquadTask(id, 0), Start: local}, &out)
+		if !slices.ContainsFunc(out.Tasks, func(t grid.Task) bool { return t.ID == id }) {
+			return fmt.Errorf("it would let a part of job %s, epoch %d, go on, which has another one", id.Job, id.Epoch)
+		}
+	}
+	twin.Step(local, grid.Tick{}, new(grid.Outbox)) // it knows of all that runs
+	for _, id := range ids {
+		before := hold(&cores, id.Job)
+		twin.Step(local, &grid.TaskEnded{ID: id, Lost: true}, new(grid.Outbox))
+		if after := hold(&cores, id.Job); !slices.EqualFunc(before, after, bytes.Equal) {
+			return fmt.Errorf("when a part of another execution of job %s has ended, what the present one has is %q, and was %q", id.Job, after, before)
+		}
+	}
+	return nil
+}
+
+// hold returns what is saved of the claims of a job: the decision, if there is one, and what is
+// claimed at home.
+func hold(cores *site.Cores, job grid.JobID) (list [][]byte) {
+	for l := range cores.Home.Each {
+		if l.Subject == job {
+			list = append(list, fmt.Appendf(nil, "%d processors at home: %v", l.Processors, l.State))
+		}
+	}
+	slices.SortFunc(list, bytes.Compare)
+	if r := cores.Coordinator.Decision(job); r != nil {
+		list = append(list, r.AppendRecord(nil))
+	}
+	return list
 }
 
 // lie tries what the twin falls for (package liar), or, if its site heads others and heads says so,
@@ -413,6 +465,7 @@ func endsEarly(s, twin *site.Site) (n int) {
 
 // promises checks that what is claimed for components of jobs, and decided, is saved.
 func (w *twinWatch) promises(at int, s *site.Site) error {
+	w.deciding = false
 	cores := site.CoresOf(s)
 	for r := range cores.Home.Records {
 		if key := r.RecordKey(); !bytes.Equal(testnet.SavedRecord(w.n, at, key), r.AppendRecord(nil)) {
@@ -420,9 +473,11 @@ func (w *twinWatch) promises(at int, s *site.Site) error {
 		}
 	}
 	for task, started := range cores.Coordinator.Decisions {
-		if saved, known := w.decided[task]; known && saved == started {
+		saved, known := w.decided[task]
+		if known && saved == started {
 			continue
 		}
+		w.deciding = w.deciding || !started
 		if started {
 			for _, part := range cores.Coordinator.Claims(task.Job) {
 				if l, there := leaseOf(&cores, part.Lease); !there || l.State == lease.Held || l.State == lease.Claiming || l.State == lease.Requested {
