@@ -49,13 +49,15 @@ type bankBooks struct {
 	paid     map[pair]grid.Credits
 	moved    map[chequeID]*bank.Transaction // grants and transfers, by sender and ID
 	was      map[posted]bank.Balance
-	newest   map[grid.SiteID]uint64 // transaction of each account
+	newest   map[grid.SiteID]uint64       // transaction of each account
+	out, in  map[grid.SiteID]grid.Credits // by cheques
 }
 
 func newBankBooks() *bankBooks {
 	return &bankBooks{
 		accounts: make(map[grid.SiteID]bank.Balance), cheques: make(map[chequeID]*openCheque), paid: make(map[pair]grid.Credits),
 		moved: make(map[chequeID]*bank.Transaction), was: make(map[posted]bank.Balance), newest: make(map[grid.SiteID]uint64),
+		out: make(map[grid.SiteID]grid.Credits), in: make(map[grid.SiteID]grid.Credits),
 	}
 }
 
@@ -75,6 +77,7 @@ type openCheque struct {
 	ceiling grid.Credits
 	expires grid.Time
 	closed  bool
+	paid    grid.Credits
 }
 
 // watchBooks starts to watch the banks of n, which are at the given sites.
@@ -187,6 +190,9 @@ func (b *bankBooks) apply(t *bank.Transaction) error {
 		if t.Kind == bank.KindRedeem {
 			payer.Settled += t.Refund
 			payee.Settled += t.Amount
+			c.paid = t.Amount
+			b.out[t.Payer] += t.Amount
+			b.in[t.Payee] += t.Amount
 			if _, yes := fee.IsFee(t.Task); !yes { // leases are in the books of feeWatch
 				b.paid[pair{t.Payer, t.Payee}] += t.Amount
 			}
@@ -218,6 +224,37 @@ func (b *bankBooks) open(self grid.SiteID, now grid.Time, most int) (list []bank
 	}
 	slices.SortFunc(list, func(a, b bank.Cheque) int { return cmp.Or(cmp.Compare(a.Payer, b.Payer), a.Task.Compare(b.Task)) })
 	return list[:min(len(list), most)]
+}
+
+// Paid implements word.Books.
+func (b *books) Paid(at int, payer grid.SiteID, task grid.TaskID) (paid grid.Credits, written, open bool) {
+	b.turn(at) // it says so in this turn
+	own := b.own[at]
+	if own == nil || own.cheques[chequeID{payer, task}] == nil {
+		return 0, false, false
+	}
+	c := own.cheques[chequeID{payer, task}]
+	return c.paid, true, !c.closed
+}
+
+// Account implements word.Books.
+func (b *books) Account(at int, of grid.SiteID) bank.Balance {
+	b.turn(at)
+	if own := b.own[at]; own != nil {
+		return own.accounts[of]
+	}
+	return bank.Balance{}
+}
+
+// Moved implements word.Books.
+func (b *books) Moved(of grid.SiteID) (out, in grid.Credits, known bool) {
+	for at, own := range b.own {
+		if b.ledger(at) == nil {
+			return 0, 0, false
+		}
+		out, in = out+own.out[of], in+own.in[of]
+	}
+	return out, in, true
 }
 
 // unsettled says what a site has not settled; nil: nothing.

@@ -129,6 +129,7 @@ func (w *promiseWatch) turn(now grid.Time, at int) {
 		return
 	}
 	w.ends(now, at)
+	w.lives(at)
 	cores := site.CoresOf(s)
 	if cores.Coordinator != nil {
 		for l := range cores.Home.Each {
@@ -437,11 +438,36 @@ func (w *promiseWatch) until(x *testnet.Execution, home int) {
 		return
 	}
 	w.deadline(x, home, mine.Job.Deadline)
-	if task, _, dead, away := market.DeadFrom(site.CoresOf(at).Market, x.Job.ID); away && task == x.ID && dead != grid.Never && x.End > w.n.Clock(home).True(dead) {
-		w.checks.Violated("job %s may be alive at %s until %v with epoch %d if no word of home reaches it, and home counts it as dead from %v on", x.Job.ID, w.n.ID(x.Site), x.End, x.ID.Epoch, w.n.Clock(home).True(dead))
-	}
+	w.dies(x, home, at)
 	if m, i := mine.Award.Until, its.Award.Until; m != grid.Never && (i == grid.Never || w.n.Clock(home).True(m) < w.n.Clock(x.Site).True(i)) {
 		w.checks.Violated("job %s may live at %s until %v with epoch %d, and home counts it as dead from %v on", x.Job.ID, w.n.ID(x.Site), w.n.Clock(x.Site).True(i), x.ID.Epoch, w.n.Clock(home).True(m))
+	}
+}
+
+// lives looks at the executions of other sites' jobs at a site, whose leases are longer by now.
+func (w *promiseWatch) lives(at int) {
+	if w.alive.clocks.set(at) {
+		return
+	}
+	w.n.Executions(at, func(x *testnet.Execution) {
+		home, known := w.n.Index(x.Job.Home)
+		if !known || home == at || x.Squad != nil || x.Pilot.Key != 0 || w.alive.clocks.set(home) {
+			return
+		}
+		if s, up := siteAt(w.n, home); up {
+			w.dies(x, home, s)
+		}
+	})
+}
+
+// dies compares until when an execution goes on by itself with from when on its home counts it as dead.
+func (w *promiseWatch) dies(x *testnet.Execution, home int, s *site.Site) {
+	task, _, dead, away := market.DeadFrom(site.CoresOf(s).Market, x.Job.ID)
+	if !away || task != x.ID || dead == grid.Never {
+		return
+	}
+	if from := w.n.Clock(home).True(dead); x.End > from {
+		w.checks.Violated("job %s may be alive at %s until %v with epoch %d if no word of home reaches it, and home counts it as dead from %v on", x.Job.ID, w.n.ID(x.Site), x.End, x.ID.Epoch, from)
 	}
 }
 

@@ -16,6 +16,7 @@ import (
 	"gridnode/testnet/measure"
 	"gridnode/testnet/scenario"
 	"gridnode/testnet/scenario/chaos/liar"
+	"gridnode/testnet/scenario/chaos/word"
 	"gridnode/testnet/scenario/federation"
 	"gridnode/testnet/workload"
 )
@@ -136,6 +137,7 @@ func (t *trial) run(ctx context.Context) (*measure.Result, error) {
 	histories := watchHistories(n, watch)
 	t.asked, histories.clocks = histories.asked, clocks
 	watchPromises(n, watch, alive, t.asked, faults["loss"], f.SiteConfig)
+	word.New(word.Config{N: n, Checks: watch, Site: f.SiteConfig, Books: money, Apart: func(at int) bool { return t.older[f.ID(at)] || clocks.set(at) }, Forgets: len(t.older) > 0})
 	bound := watchBounds(n, watch, t.roster, t.span)
 	for i := range f.Sites {
 		cfg := f.SiteConfig(i)

@@ -1,0 +1,142 @@
+package word
+
+import (
+	"gridnode/grid"
+	"gridnode/lease"
+	"gridnode/market"
+	"gridnode/market/bank"
+	"gridnode/market/fee"
+	"gridnode/node/site"
+	"gridnode/testnet"
+	"gridnode/testnet/scenario"
+)
+
+// Config is what a Watch is told of a run.
+type Config struct {
+	N      *testnet.Network
+	Checks *testnet.Checker
+	Site   func(at int) site.Config // what a site is told
+	Books  Books
+
+	// Apart reports whether a site knows less than it once did, or has had its clock set: nothing that
+	// it says, or that is said to it, is looked at.
+	Apart func(at int) bool
+
+	Forgets bool // a bank may forget what it has paid
+}
+
+// Books are what is known of the banks of a run.
+type Books interface {
+	// Paid returns what a bank's journal says of the cheque of a payer for an execution: whether it is
+	// written, and open, and what was paid for it.
+	Paid(bank int, payer grid.SiteID, task grid.TaskID) (paid grid.Credits, written, open bool)
+	// Account returns what the journal says of an account.
+	Account(bank int, of grid.SiteID) bank.Balance
+	// Moved returns what banks have paid by cheques of a site, and to it; known is false while one is
+	// down, which may have said so before.
+	Moved(of grid.SiteID) (out, in grid.Credits, known bool)
+}
+
+// Watch listens to all that sites say to each other:
+//
+//   - what home asks for is what its job needs, and is worth (C-7);
+//   - a site promises what it was asked for and no more, a copy of a promise is the same, and no name
+//     of one is used twice; a job goes for what was promised, with a cheque over that (C-4, D-4);
+//   - a job leaves home while its guarantee stands;
+//   - what an execution has come to is what has happened there, and one that is given up does not
+//     start (J-3, J-5);
+//   - who has signed for an amount signs for no other one, and nobody for more than is claimed (C-4);
+//   - what a bank says of a cheque or of an account is what its journal says (C-3, C-11);
+//   - a lender grants what it was asked for, at a price that the borrower pays, for no longer than its
+//     terms, and says to be free no sooner than it is; a lease that it wants back, or that is paid for,
+//     is prolonged no more (P-4, C-8);
+//   - a borrower says again what its lender said last, and counts what it says (P-4).
+type Watch struct {
+	Config
+	came map[int]grid.Time // when a site last came up
+	set  map[int]bool      // whose machine's clock was set: of its tasks it does not know for how long they ran
+
+	asks   map[request]ask
+	grants map[guarantee]*grant
+	holds  map[name]grid.TaskID
+	sent   map[guarantee]bool
+	runs   map[execution]*run
+	signed map[signature]grid.Credits
+	draws  map[signature]*bank.Draw
+
+	wants map[loan]lease.Request
+	loans map[term]*lent
+	says  map[term]said
+	used  map[renewal]bool
+}
+
+// New starts to listen.
+func New(c Config) *Watch {
+	w := &Watch{
+		Config: c, came: make(map[int]grid.Time), set: make(map[int]bool),
+		asks: make(map[request]ask), grants: make(map[guarantee]*grant), holds: make(map[name]grid.TaskID), sent: make(map[guarantee]bool),
+		runs: make(map[execution]*run), signed: make(map[signature]grid.Credits), draws: make(map[signature]*bank.Draw),
+		wants: make(map[loan]lease.Request), loans: make(map[term]*lent), says: make(map[term]said), used: make(map[renewal]bool),
+	}
+	c.N.Observe(testnet.Observer{Send: w.send, Start: w.start, End: w.end, Turn: w.turn, Fault: func(now grid.Time, f *testnet.Fault) {
+		if f.Healing() && f.Kind.Kills() {
+			w.came[f.Sites[0]] = now
+		}
+		if f.Kind.Clocks() {
+			w.set[f.Sites[0]] = true
+		}
+	}})
+	return w
+}
+
+// up returns a site if it is up.
+func (w *Watch) up(at int) (*site.Site, bool) {
+	s := scenario.SiteOf(w.N.Core(at))
+	return s, s != nil
+}
+
+// word is who says something, to whom and when.
+type word struct {
+	now, local grid.Time
+	at         int // who says it
+	from, to   grid.SiteID
+}
+
+// send takes what is said.
+func (w *Watch) send(now grid.Time, from int, to grid.SiteID, m grid.Message) {
+	other, known := w.N.Index(to)
+	if !known || w.Apart(from) || w.Apart(other) {
+		return
+	}
+	o := &word{now, w.N.Clock(from).Local(now), from, w.N.ID(from), to}
+	switch m := m.(type) {
+	case *market.Negotiate:
+		w.asked(o, m)
+	case *market.Reply:
+		w.promised(o, m)
+	case *market.JobSubmission:
+		w.submitted(o, m)
+	case *market.JobCompletion:
+		w.ended(o, m)
+	case *market.Acknowledge:
+		w.agreed(o, m.Agreement)
+	case *bank.Draw:
+		w.draw(o, m)
+	case *bank.Drawn:
+		w.drawn(o, m)
+	case *bank.Redeem:
+		w.sign(o, m.Claim)
+	case *bank.Redeemed:
+		w.redeemed(o, m)
+	case *bank.TransferReply:
+		if m.Refusal != bank.NoBank {
+			w.account(o, m.Settled, m.Committed)
+		}
+	case *fee.Bill:
+		w.sign(o, m.Claim)
+	case *fee.Agreed:
+		w.agreed(o, m.Agreement)
+	default:
+		w.leases(o, m)
+	}
+}

@@ -1,0 +1,240 @@
+package word
+
+import (
+	"strings"
+	"testing"
+
+	"gridnode/grid"
+	"gridnode/lease"
+	"gridnode/market"
+	"gridnode/market/bank"
+	"gridnode/market/fee"
+	"gridnode/node/site"
+	"gridnode/testnet"
+)
+
+// nobody is a site that does nothing.
+type nobody struct{}
+
+func (nobody) Step(grid.Time, grid.Input, *grid.Outbox) {}
+func (nobody) NextTimer() grid.Time                     { return grid.Never }
+
+// journal is what one bank has written down.
+type journal struct {
+	paid          grid.Credits
+	written, open bool
+	balance       bank.Balance
+}
+
+func (j *journal) Paid(int, grid.SiteID, grid.TaskID) (grid.Credits, bool, bool) {
+	return j.paid, j.written, j.open
+}
+func (j *journal) Account(int, grid.SiteID) bank.Balance                { return j.balance }
+func (j *journal) Moved(grid.SiteID) (out, in grid.Credits, known bool) { return j.paid, j.paid, true }
+
+// stage is a Watch that listens to sites a, which is home, borrower or payer, and b.
+type stage struct {
+	*Watch
+	journal
+	now grid.Time
+}
+
+var task = grid.TaskID{Job: grid.JobID{Hi: 1, Lo: 1}, Epoch: 2}
+
+func newStage(t *testing.T) *stage {
+	t.Helper()
+	n, err := testnet.New(testnet.Config{Seed: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, id := range []grid.SiteID{"a", "b"} {
+		if _, err := n.Add(testnet.Member{ID: id, New: func(int) (testnet.Site, error) { return nobody{}, nil }}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s := &stage{now: grid.Hour}
+	s.Watch = New(Config{
+		N: n, Checks: testnet.Check(n, []int64{1, 1}, nil), Books: &s.journal, Apart: func(int) bool { return false },
+		Site: func(int) site.Config { return site.Config{Lease: site.LeaseConfig{Term: 2 * grid.Minute}} },
+	})
+	return s
+}
+
+// a says something to b, and b to a.
+func (s *stage) a(m grid.Message) { s.send(s.now, 0, "b", m) }
+func (s *stage) b(m grid.Message) { s.send(s.now, 1, "a", m) }
+
+func receipt(signer grid.SiteID, amount grid.Credits) *bank.Receipt {
+	return &bank.Receipt{Bank: "b", Payer: "a", Payee: "b", Task: task, Amount: amount, Signer: signer}
+}
+
+func (s *stage) ask() {
+	s.a(&market.Negotiate{Task: task, Request: 5, Deadline: grid.Hour, CostMax: 10, Lease: grid.Minute})
+}
+
+func promise() *market.Reply {
+	return &market.Reply{Task: task, Request: 5, Hold: 7, HoldSpan: 10 * grid.Second, Price: 3, Cost: 10, Start: grid.Minute, Finish: grid.Hour, Lease: grid.Minute}
+}
+
+func (s *stage) promise(change func(m *market.Reply)) {
+	m := promise()
+	change(m)
+	s.b(m)
+}
+
+func (s *stage) submit(change func(m *market.JobSubmission)) {
+	s.ask()
+	s.b(promise())
+	s.now += grid.Second
+	m := &market.JobSubmission{
+		Job: &grid.Job{ID: task.Job, Home: "a", Submit: s.now - grid.Minute, Deadline: s.now + grid.Hour}, Epoch: task.Epoch, Hold: 7, Price: 3, Cost: 10,
+		Age: grid.Minute, Deadline: grid.Hour, Cheque: &bank.Cheque{Bank: "b", Payer: "a", Payee: "b", Task: task, Ceiling: 10},
+	}
+	change(m)
+	s.a(m)
+}
+
+// run has an execution run for a minute, and its site say so a minute later.
+func (s *stage) run(change func(m *market.JobCompletion)) {
+	x := &testnet.Execution{ID: task, Job: &grid.Job{ID: task.Job}, Site: 1}
+	s.start(s.now-2*grid.Minute, x)
+	s.end(s.now-grid.Minute, x)
+	m := &market.JobCompletion{Task: task, Run: grid.Minute, Ago: grid.Minute, Cost: 4, Claim: receipt("b", 4)}
+	change(m)
+	s.b(m)
+}
+
+func (s *stage) lend(change func(m *lease.Grant)) {
+	s.a(&lease.Request{Number: 1, Processors: 2, Span: grid.Hour, Hold: grid.Minute, Most: 5, Bank: "b"})
+	m := &lease.Grant{Number: 1, Epoch: 9, Stamp: s.now, Hold: grid.Minute, Span: grid.Hour, Gone: 6 * grid.Minute, Price: 5}
+	change(m)
+	s.b(m)
+}
+
+func (s *stage) renewed(change func(m *lease.Renewed)) {
+	m := &lease.Renewed{Number: 1, Epoch: 9, Stamp: s.now, Term: 2 * grid.Minute, Limit: grid.Hour, Gone: 5 * grid.Minute}
+	change(m)
+	s.b(m)
+}
+
+// TestWatch: who says another thing than before, or than is so, is seen, and who says it again is not.
+func TestWatch(t *testing.T) {
+	for _, tt := range []struct {
+		name string
+		say  func(s *stage)
+		want string // in the violation; empty: there is none
+	}{
+		{"a promise, twice", func(s *stage) { s.ask(); s.b(promise()); s.b(promise()) }, ""},
+		{"for more than is paid", func(s *stage) { s.ask(); s.promise(func(m *market.Reply) { m.Cost = 11 }) }, "which would pay"},
+		{"for too late", func(s *stage) { s.ask(); s.promise(func(m *market.Reply) { m.Finish++ }) }, "wanted was within"},
+		{"with another lease", func(s *stage) { s.ask(); s.promise(func(m *market.Reply) { m.Lease++ }) }, "a lease of"},
+		{"for another price", func(s *stage) { s.b(promise()); s.promise(func(m *market.Reply) { m.Price++ }) }, "says now"},
+		{"that lasts longer", func(s *stage) { s.b(promise()); s.now += grid.Minute; s.b(promise()) }, "says now"},
+		{"under the name of another", func(s *stage) { s.b(promise()); s.promise(func(m *market.Reply) { m.Task.Job.Lo++ }) }, "names a guarantee"},
+
+		{"a job that goes", func(s *stage) { s.submit(func(*market.JobSubmission) {}) }, ""},
+		{"for another price", func(s *stage) { s.submit(func(m *market.JobSubmission) { m.Cost--; m.Cheque.Ceiling-- }) }, "and gets it for"},
+		{"after its guarantee", func(s *stage) { s.submit(func(*market.JobSubmission) { s.now += 20 * grid.Second }) }, "which has ended at"},
+		{"with the cheque of another", func(s *stage) { s.submit(func(m *market.JobSubmission) { m.Cheque.Payer = "b" }) }, "for something else"},
+		{"with a later deadline", func(s *stage) { s.submit(func(m *market.JobSubmission) { m.Deadline++ }) }, "until its deadline"},
+		{"without its deadline", func(s *stage) { s.submit(func(m *market.JobSubmission) { m.Deadline = grid.Never }) }, "until its deadline"},
+		{"that is older", func(s *stage) { s.submit(func(m *market.JobSubmission) { m.Age++ }) }, "old; it is"},
+
+		{"a result", func(s *stage) { s.run(func(*market.JobCompletion) {}) }, ""},
+		{"of a longer run", func(s *stage) { s.run(func(m *market.JobCompletion) { m.Run *= 2 }) }, "has run for"},
+		{"that ended before", func(s *stage) { s.run(func(m *market.JobCompletion) { m.Ago *= 2 }) }, "has run for"},
+		{"of what never began", func(s *stage) { s.b(&market.JobCompletion{Task: task, Run: 1}) }, "never began"},
+		{"that claims more", func(s *stage) { s.run(func(m *market.JobCompletion) { m.Claim.Amount++ }) }, "and claims"},
+		{"that costs more than before", func(s *stage) {
+			s.run(func(*market.JobCompletion) {})
+			s.run(func(m *market.JobCompletion) { m.Cost, m.Claim = 5, nil })
+		}, "and has said"},
+		{"one that starts after it was given up", func(s *stage) {
+			s.b(&market.JobCompletion{Task: task, Abandoned: true})
+			s.start(s.now, &testnet.Execution{ID: task, Job: &grid.Job{ID: task.Job}, Site: 1})
+		}, "that it never will"},
+
+		{"what was claimed is agreed to", func(s *stage) { s.b(&fee.Bill{Claim: receipt("b", 4)}); s.a(&fee.Agreed{Agreement: receipt("a", 4)}) }, ""},
+		{"more is", func(s *stage) { s.b(&fee.Bill{Claim: receipt("b", 4)}); s.a(&fee.Agreed{Agreement: receipt("a", 5)}) }, "has claimed"},
+		{"less is the second time", func(s *stage) {
+			s.a(&market.Acknowledge{Agreement: receipt("a", 4)})
+			s.a(&market.Acknowledge{Agreement: receipt("a", 3)})
+		}, "has signed for"},
+		{"a claim is given up", func(s *stage) { s.b(&bank.Redeem{Claim: receipt("b", 4)}); s.b(&bank.Redeem{Claim: receipt("b", 0)}) }, ""},
+
+		{"a draw, twice", func(s *stage) {
+			s.a(&bank.Draw{Task: task, Payee: "b", Ceiling: 1})
+			s.a(&bank.Draw{Task: task, Payee: "b", Ceiling: 1})
+		}, ""},
+		{"over more", func(s *stage) {
+			s.a(&bank.Draw{Task: task, Payee: "b", Ceiling: 1})
+			s.a(&bank.Draw{Task: task, Payee: "b", Ceiling: 2})
+		}, "and has drawn"},
+		{"after it was withdrawn", func(s *stage) {
+			s.a(&bank.Draw{Task: task, Payee: "b", Ceiling: 1, Withdrawn: true})
+			s.a(&bank.Draw{Task: task, Payee: "b", Ceiling: 1})
+		}, "it has withdrawn"},
+		{"a cheque that is not written", func(s *stage) { s.b(&bank.Drawn{Task: task, Cheque: &bank.Cheque{}}) }, "holds nothing"},
+		{"another than was drawn", func(s *stage) {
+			s.written, s.open = true, true
+			s.a(&bank.Draw{Task: task, Payee: "b", Ceiling: 1})
+			s.b(&bank.Drawn{Task: task, Cheque: &bank.Cheque{Bank: "b", Payer: "a", Payee: "b", Task: task, Ceiling: 2}})
+		}, "drawn was"},
+		{"a payment", func(s *stage) { s.paid, s.written = 3, true; s.b(&bank.Redeemed{Payer: "a", Task: task, Paid: 3}) }, ""},
+		{"another one", func(s *stage) { s.paid, s.written = 3, true; s.b(&bank.Redeemed{Payer: "a", Task: task, Paid: 4}) }, "says to have paid"},
+		{"a cheque that is open and unknown", func(s *stage) {
+			s.written, s.open = true, true
+			s.b(&bank.Redeemed{Payer: "a", Task: task, Refusal: bank.UnknownCheque})
+		}, "does not know"},
+		{"an account", func(s *stage) { s.balance.Settled = 3; s.b(&bank.TransferReply{Settled: 3}) }, ""},
+		{"another one", func(s *stage) { s.balance.Settled = 3; s.b(&bank.TransferReply{Settled: 4}) }, "its journal says"},
+
+		{"a lease", func(s *stage) { s.lend(func(*lease.Grant) {}); s.renewed(func(*lease.Renewed) {}) }, ""},
+		{"that costs more", func(s *stage) { s.lend(func(m *lease.Grant) { m.Price = 6 }) }, "asked for was"},
+		{"for longer", func(s *stage) { s.lend(func(m *lease.Grant) { m.Span++ }) }, "asked for was"},
+		{"of which it is free too early", func(s *stage) { s.lend(func(m *lease.Grant) { m.Gone = 5 * grid.Minute }) }, "to be free"},
+		{"that lasts longer than a term", func(s *stage) { s.renewed(func(m *lease.Renewed) { m.Term++ }) }, "its term is"},
+		{"whose lender goes back", func(s *stage) { s.lend(func(*lease.Grant) {}); s.renewed(func(m *lease.Renewed) { m.Stamp-- }) }, "of its clock"},
+		{"that is wanted back, and prolonged", func(s *stage) {
+			s.lend(func(*lease.Grant) {})
+			s.renewed(func(*lease.Renewed) {})
+			s.b(&lease.Revoke{Number: 1, Epoch: 9})
+			s.now += grid.Minute
+			s.renewed(func(*lease.Renewed) {})
+		}, "wants lease 1"},
+		{"that is wanted back, and ends", func(s *stage) {
+			s.lend(func(*lease.Grant) {})
+			s.renewed(func(*lease.Renewed) {})
+			s.b(&lease.Revoke{Number: 1, Epoch: 9})
+			s.now += grid.Minute
+			s.renewed(func(m *lease.Renewed) { m.Term, m.Limit = grid.Minute, 59*grid.Minute })
+		}, ""},
+		{"that is paid for, and prolonged", func(s *stage) {
+			s.lend(func(*lease.Grant) {})
+			s.renewed(func(*lease.Renewed) {})
+			s.now += grid.Minute
+			s.renewed(func(*lease.Renewed) {})
+		}, "is paid for until"},
+		{"a request, twice", func(s *stage) { s.a(&lease.Request{Number: 1}); s.a(&lease.Request{Number: 1, Age: 1}) }, ""},
+		{"for more", func(s *stage) { s.a(&lease.Request{Number: 1}); s.a(&lease.Request{Number: 1, Processors: 1}) }, "has asked for"},
+		{"renewals", func(s *stage) {
+			s.a(&lease.Claim{Number: 1, Sequence: 1, Stamp: 1})
+			s.a(&lease.Claim{Number: 1, Sequence: 1, Stamp: 1})
+			s.a(&lease.Renew{Number: 1, Sequence: 2, Stamp: 1})
+		}, ""},
+		{"with the same number", func(s *stage) { s.a(&lease.Renew{Number: 1, Sequence: 2}); s.a(&lease.Renew{Number: 1, Sequence: 2}) }, "renews lease 1"},
+		{"by an older word", func(s *stage) {
+			s.a(&lease.Renew{Number: 1, Sequence: 1, Stamp: 2})
+			s.a(&lease.Renew{Number: 1, Sequence: 2, Stamp: 1})
+		}, "renews lease 1"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			s := newStage(t)
+			tt.say(s)
+			err := s.Checks.Violation(s.now)
+			if tt.want == "" && err != nil || tt.want != "" && (err == nil || !strings.Contains(err.Error(), tt.want)) {
+				t.Errorf("%v, want %q", err, tt.want)
+			}
+		})
+	}
+}
