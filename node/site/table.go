@@ -75,6 +75,9 @@ func (t *table) audit() error {
 		if e.place != int32(i) || t.byID[e.job.ID] != e || !e.live() {
 			return fmt.Errorf("job %s, epoch %d, %s, counts as live, and is not", e.job.ID, e.epoch, e.state)
 		}
+		if e.state == Waiting && (e.start != 0 || e.losses != 0 || e.lease != 0 || e.gone != 0 || e.award != (market.Award{}) || len(e.gpus) > 0 || e.result.End != 0) {
+			return fmt.Errorf("job %s waits to be placed, and stands as it was: begun at %v, %d losses, lease %d, %+v", e.job.ID, e.start, e.losses, e.lease, e.award)
+		}
 		if !e.foreign {
 			users[e.job.User]++
 		}
@@ -178,7 +181,61 @@ func AuditRecords(s *Site, stored iter.Seq2[string, []byte]) error {
 	return nil
 }
 
-// Audit returns which count of a site is not what a recount gives, or which processors are kept
+// AuditJobs returns of which job a site knows what it has not saved, and would do without, or do once
+// more, as it came up; nil: of none. It is asked of a site between two inputs.
+func AuditJobs(s *Site, saved func(key string) []byte) error {
+	for _, e := range s.jobs.live {
+		record := saved(e.RecordKey())
+		if record == nil {
+			return fmt.Errorf("job %s, %s, is not saved", e.job.ID, e.state)
+		}
+		was, err := decodeEntry(record)
+		if err != nil {
+			return err
+		}
+		if is, saved := e.lasting(), was.lasting(); is != saved {
+			return fmt.Errorf("job %s is %+v, and saved as %+v", e.job.ID, is, saved)
+		}
+	}
+	return nil
+}
+
+// lasting is what must be known of a job after a restart.
+type lasting struct {
+	over, cancelling, waits bool
+	state                   State // if it is over
+	foreign                 bool
+	epoch, losses           uint32
+	restarts                uint32
+	budget                  grid.Credits
+	at, bank                grid.SiteID
+	cost                    grid.Credits // elsewhere
+	until, keeps            grid.Time
+	hold, lease             uint64
+	adrift                  bool // it is waited for until nothing of it is alive
+	gang                    bool
+	gpus                    string
+	again, held             bool
+	retries                 uint32
+	result                  string
+}
+
+func (e *entry) lasting() lasting {
+	l := lasting{
+		over: e.state.Terminal(), cancelling: e.state == Cancelling, waits: e.state == Waiting, foreign: e.foreign, epoch: e.epoch, losses: e.losses,
+		restarts: uint32(e.job.Restarts), budget: e.job.Budget, at: e.award.Site, bank: e.award.Bank, until: e.award.Until, keeps: e.award.Lease, hold: e.award.Hold,
+		lease: e.lease, adrift: e.gone != 0, gang: e.gang != nil, gpus: fmt.Sprint(e.gpus), again: e.turn.Again, held: e.turn.Held, retries: uint32(e.turn.Retries),
+	}
+	if e.foreign {
+		l.cost = e.award.Cost
+	}
+	if l.over {
+		l.state, l.result = e.state, fmt.Sprint(e.result.ExitCode, e.result.Reason, e.result.Cost)
+	}
+	return l
+}
+
+// Audit returns which count of a site is not what a recount gives, or which processors or GPUs are kept
 // for what is over, which job waits that nothing will start, or what waits without a timer; nil: there
 // is nothing of that kind. It is asked of a site at rest.
 func Audit(now grid.Time, s *Site) error {
@@ -229,6 +286,11 @@ func Audit(now grid.Time, s *Site) error {
 		}
 		if !owners[r.ID] {
 			return fmt.Errorf("%d processors are kept for job %s, epoch %d, which is not here", r.Processors, r.ID.Job, r.ID.Epoch)
+		}
+	}
+	for id := range s.jobs.gpus.Grants {
+		if e := s.jobs.current(id); (e == nil || e.state.Terminal()) && !lrms.Knows(s.cluster, id) { // of one that is ended they come back with its processors
+			return fmt.Errorf("GPUs are kept for job %s, epoch %d, which is not here", id.Job, id.Epoch)
 		}
 	}
 	for _, e := range s.jobs.live {

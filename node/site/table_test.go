@@ -23,6 +23,11 @@ func TestAudit(t *testing.T) {
 		}, true},
 		{"a job that does not count", func(b *bench) { b.site.jobs.leave(b.site.jobs.byID[grid.JobID{Lo: 1}]) }, true},
 		{"one that is over and counts", func(b *bench) { b.site.jobs.byID[grid.JobID{Lo: 1}].state = Done }, true},
+		{"a job that waits and has begun", func(b *bench) {
+			b.step(&Hold{Job: grid.JobID{Lo: 2}})
+			b.site.jobs.byID[grid.JobID{Lo: 2}].start = b.now
+		}, true},
+		{"GPUs for what is not here", func(b *bench) { b.site.jobs.gpus.Adopt(b.now, promised.ID, []string{"0"}) }, true},
 		{"a job that is over and kept for ever", func(b *bench) {
 			b.step(&Cancel{Job: grid.JobID{Lo: 2}})
 			b.site.jobs.finished = nil
@@ -89,5 +94,38 @@ func TestAuditEnded(t *testing.T) {
 	e.state, b.site.jobs.finished[0].id = CancelledByUser, grid.JobID{Lo: 9}
 	if AuditEnded(b.site) == nil {
 		t.Error("nothing is found of a job that is never forgotten")
+	}
+}
+
+// TestAuditJobs: what a site knows of a job and has not saved is told.
+func TestAuditJobs(t *testing.T) {
+	for _, tt := range []struct {
+		name  string
+		spoil func(e *entry)
+		wrong bool
+	}{
+		{"nothing", func(*entry) {}, false},
+		{"what a message says", func(e *entry) { e.messages++ }, false},
+		{"its epoch", func(e *entry) { e.epoch++ }, true},
+		{"that it is being cancelled", func(e *entry) { e.state = Cancelling }, true},
+		{"its losses", func(e *entry) { e.losses++ }, true},
+		{"where it is", func(e *entry) { e.award.Site = "x" }, true},
+		{"what is left of its budget", func(e *entry) { e.job.Budget = 7 }, true},
+		{"its GPUs", func(e *entry) { e.gpus = []string{"0"} }, true},
+		{"that it is to run again", func(e *entry) { e.turn.Again = true }, true},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			b := newBench(t, together)
+			b.step(&Submit{Token: 1, Job: b.job(1, 3)})
+			tt.spoil(b.site.jobs.byID[grid.JobID{Lo: 1}])
+			if err := AuditJobs(b.site, func(key string) []byte { return b.records[key] }); (err != nil) != tt.wrong {
+				t.Errorf("%v", err)
+			}
+		})
+	}
+	b := newBench(t, together)
+	b.step(&Submit{Token: 1, Job: b.job(1, 3)})
+	if err := AuditJobs(b.site, func(string) []byte { return nil }); err == nil {
+		t.Error("a job that is not saved at all is none")
 	}
 }

@@ -43,6 +43,15 @@ type grant struct {
 	begun   bool
 }
 
+// Grants yields the tasks that have GPUs, or are promised some, in no particular order.
+func (p *Pool) Grants(yield func(grid.TaskID) bool) {
+	for id := range p.grants {
+		if !yield(id) {
+			return
+		}
+	}
+}
+
 // New returns the pool of some devices, all free.
 func New(devices []Device) (*Pool, error) {
 	p := &Pool{devices: slices.Clone(devices), busy: make([]bool, len(devices)), grants: make(map[grid.TaskID]*grant)}

@@ -26,6 +26,7 @@ import (
 //   - a count that a site keeps and a recount of its records does not give, processors or cheques
 //     that are kept for what is over, a job that waits in no queue, and what is agreed with another site
 //     and waits without a timer that asks again in time (site.Audit);
+//   - a site that knows of a job what it has not saved, and would forget (J-1, R-5; site.AuditJobs);
 //   - once all have healed and every job has ended: processors, holds, cheques, leases and
 //     results that have not come back within a bound (settled), and records of them (atRest).
 type boundWatch struct {
@@ -100,6 +101,9 @@ func (w *boundWatch) turn(now grid.Time, at int) {
 		err = site.AuditEnded(s)
 	}
 	if err != nil {
+		w.checks.Violated("%s: %w", w.n.ID(at), err)
+	}
+	if err := site.AuditJobs(s, func(key string) []byte { return testnet.SavedRecord(w.n, at, key) }); err != nil {
 		w.checks.Violated("%s: %w", w.n.ID(at), err)
 	}
 	cores := site.CoresOf(s)

@@ -36,7 +36,9 @@ type twinWatch struct {
 	read   int64 // records, in all looks
 	lies   int64 // number of the event from which on the next twin is lied to
 	plays  int64 // … the next one of a site that heads others shares jobs out
-	at     int   // the site that is looked at
+	echoes int64 // … the next one hears again what it was told
+	heard  map[int][]liar.Heard
+	at     int // the site that is looked at
 
 	// Of each site, the records of jobs that were over as it was looked at, and saved as that:
 	// they are not read again before the end.
@@ -53,12 +55,13 @@ const (
 	twinChance = 4000
 	twinEvents = 16
 	lieEvents  = 40_000 // after which a twin is lied to: that takes as long as many looks
+	echoEvents = 4000   // … hears again what it was told
 )
 
 func watchTwins(n *testnet.Network, c *testnet.Checker, books *books, quotes *quoteWatch, roster *roster, config func(at int) site.Config) *twinWatch {
-	w := &twinWatch{n: n, checks: c, books: books, quotes: quotes, roster: roster, config: config, pcg: draw.PCG(n.Seed(), "twins", draw.ForFaults), over: make(map[int]map[string]bool), decided: make(map[grid.TaskID]bool)}
+	w := &twinWatch{n: n, checks: c, books: books, quotes: quotes, roster: roster, config: config, pcg: draw.PCG(n.Seed(), "twins", draw.ForFaults), over: make(map[int]map[string]bool), decided: make(map[grid.TaskID]bool), heard: make(map[int][]liar.Heard)}
 	w.lies = int64(draw.Uniform(w.pcg, lieEvents))
-	n.Observe(testnet.Observer{Turn: w.turn, Fault: func(_ grid.Time, f *testnet.Fault) {
+	n.Observe(testnet.Observer{Turn: w.turn, Send: w.send, Fault: func(_ grid.Time, f *testnet.Fault) {
 		if f.Kind == testnet.FaultOld {
 			delete(w.over, f.Sites[0])
 		}
@@ -114,6 +117,10 @@ func (w *twinWatch) compare(now grid.Time, at int, s *site.Site) error {
 	if events >= w.lies {
 		w.lies = events + lieEvents
 		return w.lie(now, twin, nil)
+	}
+	if events >= w.echoes {
+		w.echoes = events + echoEvents
+		return w.echo(now, twin)
 	}
 	if err := w.kept(now, twin); err != nil {
 		return err
@@ -193,25 +200,10 @@ func hold(cores *site.Cores, job grid.JobID) (list [][]byte) {
 // lie tries what the twin falls for (package liar), or, if its site heads others and heads says so,
 // what it makes of jobs for them. It is of no other use from then on.
 func (w *twinWatch) lie(now grid.Time, twin *site.Site, heads *site.HeadsConfig) error {
-	t := liar.Twin{Site: twin, ID: w.n.ID(w.at), Now: w.n.Clock(w.at).Local(now), Base: uint64(now) << 8}
-	runs, some := chosen(jobsOf(twin, func(v *site.View) bool { return v.State == site.Running && v.Foreign }), t.Base>>8)
-	if some { // as at a start it is said first what runs still
-		twin.Step(t.Now, &site.Adopted{ID: grid.TaskID{Job: runs.Job.ID, Epoch: runs.Epoch}, Start: t.Now}, new(grid.Outbox))
-	}
-	first := draw.Uniform(w.pcg, uint64(w.n.Len()))
-	for i := range w.n.Len() {
-		at := (int(first) + i) % w.n.Len()
-		if w.roster != nil && at != w.at && w.roster.member(at, 0) {
-			twin.Step(t.Now, &member.Introduce{Member: w.roster.latest[at]}, new(grid.Outbox))
-		}
-		if id := w.n.ID(at); at != w.at && belongs(twin, id, t.Now+lieLasts) && !twin.Desk().Outcasts().Has(id) {
-			t.Then = append(t.Then, id)
-		}
-	}
+	t, first, runs := w.meet(now, twin)
 	if len(t.Then) < 2 {
 		return nil
 	}
-	twin.Step(t.Now, grid.Tick{}, new(grid.Outbox)) // what is due anyway is no effect of a lie
 	if own := w.books.own[w.at]; own != nil {
 		if err := t.Books(own.open(t.ID, t.Now, 2), twin.Desk().Outcasts().Has); err != nil {
 			return err
@@ -233,7 +225,7 @@ func (w *twinWatch) lie(now grid.Time, twin *site.Site, heads *site.HeadsConfig)
 		tries = append(tries, func() error { return t.Meter(&away) })
 	}
 	for i := range tries {
-		if err := tries[(i+int(first))%len(tries)](); err != nil {
+		if err := tries[(i+first)%len(tries)](); err != nil {
 			return err
 		}
 	}
@@ -244,6 +236,54 @@ func (w *twinWatch) lie(now grid.Time, twin *site.Site, heads *site.HeadsConfig)
 		return err
 	}
 	return t.Prolong()
+}
+
+// meet has the first turn of a twin pass, in which it learns of one execution that goes on, and of the
+// sites that it listens to from then on; first is which of them is asked first.
+func (w *twinWatch) meet(now grid.Time, twin *site.Site) (t liar.Twin, first int, runs site.View) {
+	t = liar.Twin{Site: twin, ID: w.n.ID(w.at), Now: w.n.Clock(w.at).Local(now), Base: uint64(now) << 8}
+	runs, some := chosen(jobsOf(twin, func(v *site.View) bool { return v.State == site.Running && v.Foreign }), t.Base>>8)
+	if some { // as at a start it is said first what runs still
+		twin.Step(t.Now, &site.Adopted{ID: grid.TaskID{Job: runs.Job.ID, Epoch: runs.Epoch}, Start: t.Now}, new(grid.Outbox))
+	}
+	first = int(draw.Uniform(w.pcg, uint64(w.n.Len())))
+	for i := range w.n.Len() {
+		at := (first + i) % w.n.Len()
+		if w.roster != nil && at != w.at && w.roster.member(at, 0) {
+			twin.Step(t.Now, &member.Introduce{Member: w.roster.latest[at]}, new(grid.Outbox))
+		}
+		if id := w.n.ID(at); at != w.at && belongs(twin, id, t.Now+lieLasts) && !twin.Desk().Outcasts().Has(id) {
+			t.Then = append(t.Then, id)
+		}
+	}
+	twin.Step(t.Now, grid.Tick{}, new(grid.Outbox)) // what is due anyway is no effect of a lie
+	return t, first, runs
+}
+
+// echo has the twin hear once more what its site was told lately.
+func (w *twinWatch) echo(now grid.Time, twin *site.Site) error {
+	t, _, _ := w.meet(now, twin)
+	if len(t.Then) < 2 {
+		return nil
+	}
+	list := w.heard[w.at]
+	return t.Echo(list, func(key string) []byte { return testnet.SavedRecord(w.n, w.at, key) })
+}
+
+// send notes what a site is told, the latest of each kind.
+func (w *twinWatch) send(_ grid.Time, from int, to grid.SiteID, m grid.Message) {
+	at, known := w.n.Index(to)
+	if !known {
+		return
+	}
+	list, is := w.heard[at], liar.Heard{From: w.n.ID(from), Message: m}
+	for i := range list {
+		if list[i].Message.MessageKind() == m.MessageKind() {
+			list[i] = is
+			return
+		}
+	}
+	w.heard[at] = append(list, is)
 }
 
 // lieLasts is how long a lie lasts at most on the clock of the twin, which may run ahead of others.
@@ -347,7 +387,7 @@ func (w *twinWatch) needed(at int, s *site.Site) {
 // atRest looks once more at all sites, and at all that they have saved.
 func (w *twinWatch) atRest() error {
 	clear(w.over)
-	w.lies, w.plays = math.MaxInt64, math.MaxInt64 // there is nothing left to be had
+	w.lies, w.plays, w.echoes = math.MaxInt64, math.MaxInt64, math.MaxInt64 // there is nothing left to be had
 	for at := range w.n.Len() {
 		if s, up := siteAt(w.n, at); up {
 			if err := cmp.Or(site.AuditRecords(s, w.n.Saved(at)), w.compare(w.n.Now(), at, s)); err != nil {

@@ -23,7 +23,8 @@ type Twin struct {
 	Then []grid.SiteID // other sites that it listens to, two at least
 	made uint64
 
-	twice error // of a question that was repeated
+	twice error             // of a question that was repeated
+	saved map[string][]byte // since Echo; nil: forgotten
 }
 
 // mark begins the IDs of jobs that there are not.

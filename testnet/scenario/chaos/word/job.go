@@ -54,6 +54,9 @@ type run struct {
 	gone       bool // its site has said that it will never run
 	cost       grid.Credits
 	told       bool // cost is set
+
+	price      grid.Price // for which it came
+	processors int64
 }
 
 // The bounds of what clocks and messages make uncertain.
@@ -80,6 +83,9 @@ func (w *Watch) asked(o *word, m *market.Negotiate) {
 		return
 	}
 	j := v.Job
+	if b, known := w.budgets[j.ID]; known && j.Budget > b {
+		w.Checks.Violated("%s places job %s with a budget of %v; %v are left", o.from, j.ID, j.Budget, b)
+	}
 	switch {
 	case m.Processors != j.Processors || m.GPUs != j.GPUs || m.Memory != j.Memory || m.Work != j.Away().Work:
 		w.Checks.Violated("%s asks %s for %+v, for job %s, which needs %d processors, %+v", o.from, o.to, *m, j.ID, j.Processors, j.Away().Work)
@@ -91,6 +97,20 @@ func (w *Watch) asked(o *word, m *market.Negotiate) {
 	case m.Deadline == grid.Never:
 	case m.Deadline > max(j.Deadline-o.local, 0) || m.Deadline < min(j.Deadline-o.local-allowance, grid.SpanMax):
 		w.Checks.Violated("%s wants job %s to be done within %v at %s, %v are left", o.from, j.ID, m.Deadline, o.to, j.Deadline-o.local)
+	}
+}
+
+// event notes what is left of budgets.
+func (w *Watch) event(_ grid.Time, _ int, e *grid.Event) {
+	switch e.Kind {
+	case grid.JobSubmitted:
+		if e.Job.Budget >= 0 {
+			w.budgets[e.Job.ID] = e.Job.Budget
+		}
+	case grid.JobReplaced:
+		if left, known := w.budgets[e.Job.ID]; known {
+			w.budgets[e.Job.ID] = max(left-e.Cost, 0)
+		}
 	}
 }
 
@@ -144,6 +164,9 @@ func (w *Watch) submitted(o *word, m *market.JobSubmission) {
 		w.Checks.Violated("%s sends job %s to %s with a cheque for something else: %+v, %v were agreed", o.from, m.Job.ID, o.to, *c, m.Cost)
 	}
 	j := m.Job
+	at, _ := w.N.Index(o.to)
+	r := w.run(execution{at, task})
+	r.price, r.processors = m.Price, j.Processors
 	if (m.Deadline == grid.Never) != (j.Deadline == grid.Never) || m.Deadline != grid.Never && m.Deadline != min(max(j.Deadline-o.local, 0), grid.SpanMax) {
 		w.Checks.Violated("%s sends job %s, and says that %v are left until its deadline; %v are", o.from, j.ID, m.Deadline, j.Deadline-o.local)
 	}
@@ -152,17 +175,22 @@ func (w *Watch) submitted(o *word, m *market.JobSubmission) {
 	}
 }
 
-// start takes the start of an execution.
-func (w *Watch) start(now grid.Time, x *testnet.Execution) {
-	if x.Squad != nil || x.Pilot.Key != 0 {
-		return
-	}
-	id := execution{x.Site, x.ID}
+// run returns what is known of an execution.
+func (w *Watch) run(id execution) *run {
 	r := w.runs[id]
 	if r == nil {
 		r = new(run)
 		w.runs[id] = r
 	}
+	return r
+}
+
+// start takes the start of an execution.
+func (w *Watch) start(now grid.Time, x *testnet.Execution) {
+	if x.Squad != nil || x.Pilot.Key != 0 {
+		return
+	}
+	r := w.run(execution{x.Site, x.ID})
 	r.start, r.end, r.lost = now, 0, false
 	if r.gone && !w.Apart(x.Site) {
 		w.Checks.Violated("job %s starts at %s with epoch %d, which has said that it never will", x.ID.Job, w.N.ID(x.Site), x.ID.Epoch)
@@ -178,12 +206,7 @@ func (w *Watch) end(now grid.Time, x *testnet.Execution) {
 // ended takes what a site says of an execution that is over.
 func (w *Watch) ended(o *word, m *market.JobCompletion) {
 	w.sign(o, m.Claim)
-	id := execution{o.at, m.Task}
-	r := w.runs[id]
-	if r == nil {
-		r = new(run)
-		w.runs[id] = r
-	}
+	r := w.run(execution{o.at, m.Task})
 	began, over := r.start > 0, r.end > 0
 	switch ran := r.end - r.start; {
 	case m.Abandoned:
@@ -196,6 +219,10 @@ func (w *Watch) ended(o *word, m *market.JobCompletion) {
 	}
 	if m.Abandoned {
 		return
+	}
+	ran := r.end - r.start
+	if most := grid.CostProcessorTime.Cost(r.price, r.processors, ran+off(ran)); r.price > 0 && began && over && !r.lost && !w.set[o.at] && m.Cost > most {
+		w.Checks.Violated("%s says that job %s has cost %v with epoch %d, %v at most for %v", o.from, m.Task.Job, m.Cost, m.Task.Epoch, most, ran)
 	}
 	if c := m.Claim; c != nil && c.Amount != m.Cost {
 		w.Checks.Violated("%s says that job %s has cost %v, and claims %v", o.from, m.Task.Job, m.Cost, c.Amount)

@@ -39,12 +39,12 @@ type Books interface {
 
 // Watch listens to all that sites say to each other:
 //
-//   - what home asks for is what its job needs, and is worth (C-7);
+//   - what home asks for is what its job needs, and is worth, after what it has cost before (C-7);
 //   - a site promises what it was asked for and no more, a copy of a promise is the same, and no name
 //     of one is used twice; a job goes for what was promised, with a cheque over that (C-4, D-4);
 //   - a job leaves home while its guarantee stands;
-//   - what an execution has come to is what has happened there, and one that is given up does not
-//     start (J-3, J-5);
+//   - what an execution has come to is what has happened there, and costs no more than that (C-4);
+//     one that is given up does not start (J-3, J-5);
 //   - who has signed for an amount signs for no other one, and nobody for more than is claimed (C-4);
 //   - what a bank says of a cheque or of an account is what its journal says (C-3, C-11);
 //   - a lender grants what it was asked for, at a price that the borrower pays, for no longer than its
@@ -56,13 +56,14 @@ type Watch struct {
 	came map[int]grid.Time // when a site last came up
 	set  map[int]bool      // whose machine's clock was set: of its tasks it does not know for how long they ran
 
-	asks   map[request]ask
-	grants map[guarantee]*grant
-	holds  map[name]grid.TaskID
-	sent   map[guarantee]bool
-	runs   map[execution]*run
-	signed map[signature]grid.Credits
-	draws  map[signature]*bank.Draw
+	asks    map[request]ask
+	grants  map[guarantee]*grant
+	holds   map[name]grid.TaskID
+	sent    map[guarantee]bool
+	runs    map[execution]*run
+	budgets map[grid.JobID]grid.Credits // what is left of those that jobs have
+	signed  map[signature]grid.Credits
+	draws   map[signature]*bank.Draw
 
 	wants map[loan]lease.Request
 	loans map[term]*lent
@@ -75,10 +76,10 @@ func New(c Config) *Watch {
 	w := &Watch{
 		Config: c, came: make(map[int]grid.Time), set: make(map[int]bool),
 		asks: make(map[request]ask), grants: make(map[guarantee]*grant), holds: make(map[name]grid.TaskID), sent: make(map[guarantee]bool),
-		runs: make(map[execution]*run), signed: make(map[signature]grid.Credits), draws: make(map[signature]*bank.Draw),
+		runs: make(map[execution]*run), budgets: make(map[grid.JobID]grid.Credits), signed: make(map[signature]grid.Credits), draws: make(map[signature]*bank.Draw),
 		wants: make(map[loan]lease.Request), loans: make(map[term]*lent), says: make(map[term]said), used: make(map[renewal]bool),
 	}
-	c.N.Observe(testnet.Observer{Send: w.send, Start: w.start, End: w.end, Turn: w.turn, Fault: func(now grid.Time, f *testnet.Fault) {
+	c.N.Observe(testnet.Observer{Send: w.send, Event: w.event, Start: w.start, End: w.end, Turn: w.turn, Fault: func(now grid.Time, f *testnet.Fault) {
 		if f.Healing() && f.Kind.Kills() {
 			w.came[f.Sites[0]] = now
 		}
