@@ -239,7 +239,7 @@ func (e *entry) lasting() lasting {
 // for what is over, which job waits that nothing will start, or what waits without a timer; nil: there
 // is nothing of that kind. It is asked of a site at rest.
 func Audit(now grid.Time, s *Site) error {
-	if err := s.auditTimers(now); err != nil {
+	if err := auditTimers(now, s); err != nil {
 		return err
 	}
 	if err := s.jobs.audit(); err != nil {
@@ -302,7 +302,7 @@ func Audit(now grid.Time, s *Site) error {
 }
 
 // auditTimers returns what waits, of what is agreed with other sites, without a timer.
-func (s *Site) auditTimers(now grid.Time) error {
+func auditTimers(now grid.Time, s *Site) error {
 	if s.placing != nil {
 		if err := market.AuditTimers(now, s.placing.agent); err != nil {
 			return err
