@@ -67,7 +67,7 @@ func TestCoallocatorRestarts(t *testing.T) {
 	})
 	hosts[1].Kill()
 	write(t, filepath.Join(dir, "1"), "go\n")
-	time.Sleep(2 * idleMax)
+	<-time.After(2 * idleMax) // a shim without a daemon that nobody keeps would end
 	hosts[1] = realHost(t, configs[1])
 	write(t, filepath.Join(dir, "2"), "go\n")
 	until(t, "the job is over", func() bool { return stateOf(t, hosts[0], j).State.Terminal() })
