@@ -405,3 +405,16 @@ func TestHoldersCompareOuterFences(t *testing.T) {
 		}
 	}
 }
+
+// TestRoundThatGoesOnLater: a cell whose parent's holders turn out to be unknown in the middle of a
+// round has its next one soon, be it that nothing else is due.
+func TestRoundThatGoesOnLater(t *testing.T) {
+	d, out := New(Config{Self: "self"}, rand.New(rand.NewPCG(1, 2))), new(grid.Outbox)
+	h := d.holder.hold(0, cell{Price, trie.PrefixOf(trie.Position{}, 2)})
+	h.upkeep.next, h.upkeep.route.way = grid.Hour, trie.PrefixOf(trie.Position{}, 1)
+	d.holder.plan()
+	d.holder.report(grid.Minute, h, out)
+	if want := grid.Minute + d.cfg.Timeout; h.upkeep.next != want || d.NextTimer() != want {
+		t.Errorf("its next round is at %v, with a timer for %v, want %v", h.upkeep.next, d.NextTimer(), want)
+	}
+}

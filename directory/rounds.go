@@ -191,7 +191,8 @@ func (k *holder) report(now grid.Time, h *holding, out *grid.Outbox) {
 	u := &h.upkeep
 	r := k.rings.get(now, cell{h.cell.attribute, u.route.way}, out)
 	if !r.usable(now) {
-		u.next, u.round.strays = min(u.next, now+k.cfg.Timeout), true
+		u.round.strays = true
+		k.hurry(h, now+k.cfg.Timeout)
 		return
 	}
 	holders := k.rings.holders(now, r, nil)
