@@ -37,3 +37,19 @@ func TestDispatchAsPatienceEnds(t *testing.T) {
 		t.Errorf("started %v, %d processors idle, %+v lent: want the own job on 3 of 4", started, b.cluster.Idle(now), b.Totals())
 	}
 }
+
+// TestGrantTellsOfGrace: a lender says to be free of a borrower no sooner than what that leaves behind is
+// gone.
+func TestGrantTellsOfGrace(t *testing.T) {
+	b := newBook(t, "b", 4)
+	b.cfg.Grace = 10 * grid.Second
+	var out grid.Outbox
+	b.Step(grid.Hour, &grid.Delivery{From: "a", Message: &Request{Number: 1, Processors: 1, Span: grid.Hour, Hold: grid.Minute, Subject: grid.JobID{Lo: 1}, Sink: "a"}}, &out)
+	if err := b.Grant(grid.Hour, ID{"a", 1}, Terms{}, &out); err != nil {
+		t.Fatal(err)
+	}
+	m, yes := out.Sends[len(out.Sends)-1].Message.(*Grant)
+	if want := grid.Minute + 2*b.cfg.Term + b.cfg.Grace; !yes || m.Gone != want {
+		t.Errorf("%+v, want it to be free in %v", out.Sends, want)
+	}
+}

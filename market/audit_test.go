@@ -90,3 +90,20 @@ func TestAuditTimers(t *testing.T) {
 		})
 	}
 }
+
+// TestSpansOnTheWire: another site has less than what is left until a deadline, as messages take their
+// time, and a result says how long it ran and how long ago it ended.
+func TestSpansOnTheWire(t *testing.T) {
+	const now = grid.Hour
+	n := newNetwork(t)
+	a := n.add(Config{Offer: Offer{Site: "self", Resources: grid.Resources{Processors: 4}, Rating: grid.Rating{Speed: 1000, Bandwidth: 1000}, Price: grid.Credit}, Allowance: 2 * grid.Second}, 0).agent
+	if left := a.broker.remaining(now, &grid.Job{Deadline: now + grid.Minute}); left != grid.Minute-2*grid.Second {
+		t.Errorf("a minute is left, and %v are said to be", left)
+	}
+	var out grid.Outbox
+	r := &remote{home: "x", task: grid.TaskID{Job: jobID(1), Epoch: 1}, over: true, result: grid.Result{Start: now - 10*grid.Minute, End: now - 3*grid.Minute}}
+	a.provider.report(now, r, &out)
+	if m := out.Sends[0].Message.(*JobCompletion); m.Run != 7*grid.Minute || m.Ago != 3*grid.Minute {
+		t.Errorf("it ran for 7 min until 3 min ago, and is said to have for %v until %v ago", m.Run, m.Ago)
+	}
+}

@@ -91,3 +91,22 @@ func TestAudit(t *testing.T) {
 		})
 	}
 }
+
+// TestLesserAmounts: a payee has earned what was paid, not what the cheque is over, and a payer owes no
+// more than its payee claims.
+func TestLesserAmounts(t *testing.T) {
+	const now = grid.Hour
+	d, out := NewDesk(Config{Self: "self", Bank: "bank"}, 1), new(grid.Outbox)
+	task := grid.TaskID{Job: grid.JobID{Lo: 1}, Epoch: 1}
+	d.Take(&Cheque{Bank: "bank", Payer: "payer", Payee: "self", Task: task, Ceiling: 10, Expires: now + grid.Day}, out)
+	d.Release(now, "payer", task, out)
+	d.Step(now, &grid.Delivery{From: "bank", Message: &Redeemed{Payer: "payer", Task: task, Paid: 3}}, out)
+	if earned := d.Stats().Earned; earned != 3 {
+		t.Errorf("3 were paid, and %d count as earned", int64(earned))
+	}
+	d.Draw(now, task, "payee", 10, grid.Hour, out)
+	claim := &Receipt{Bank: "bank", Payer: "self", Payee: "payee", Task: task, Amount: 2, Signer: "payee"}
+	if due := d.Due(task, "payee", claim, 5); due != 2 {
+		t.Errorf("2 are claimed of 5, and %d are due", int64(due))
+	}
+}
