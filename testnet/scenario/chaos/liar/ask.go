@@ -2,6 +2,7 @@ package liar
 
 import (
 	"fmt"
+	"slices"
 
 	"gridnode/directory"
 	"gridnode/directory/trie"
@@ -107,7 +108,7 @@ func (t *Twin) Receipts() error {
 	}
 	var second *directory.Publish
 	for _, s := range t.step(&site.SetPrice{Token: mark, Price: price + 2}).Sends {
-		if m, yes := s.Message.(*directory.Publish); yes && s.To == to && m.Quote.Sequence > first.Quote.Sequence {
+		if m, yes := s.Message.(*directory.Publish); yes && s.To == to && m.Quote.Sequence > first.Quote.Sequence && awaits(m) {
 			second = m
 		}
 	}
@@ -127,6 +128,12 @@ func (t *Twin) Receipts() error {
 		return fmt.Errorf("%s has received quote %d, and is not sent quote %d again, which got lost", to, first.Quote.Sequence, second.Quote.Sequence)
 	}
 	return nil
+}
+
+// awaits reports whether who publishes a quote waits for the receipt of any of its copies: of one for a
+// holder that is to be one no more, it does not.
+func awaits(m *directory.Publish) bool {
+	return slices.ContainsFunc(m.Copies, func(c directory.Copy) bool { return !c.Quiet })
 }
 
 // offer changes the price of the site, and returns what it says to a holder of its quote; nil: nothing.
