@@ -181,10 +181,16 @@ func AuditRecords(s *Site, stored iter.Seq2[string, []byte]) error {
 	return nil
 }
 
+// auditMost is how many jobs AuditJobs looks at.
+const auditMost = 16
+
 // AuditJobs returns of which job a site knows what it has not saved, and would do without, or do once
-// more, as it came up; nil: of none. It is asked of a site between two inputs.
-func AuditJobs(s *Site, saved func(key string) []byte) error {
-	for _, e := range s.jobs.live {
+// more, as it came up; nil: of none. It is asked of a site between two inputs, time and again: it looks
+// at some of the live jobs, at others in each round.
+func AuditJobs(s *Site, round int, saved func(key string) []byte) error {
+	live := s.jobs.live
+	for i := range min(len(live), auditMost) {
+		e := live[(round*auditMost+i)%len(live)]
 		record := saved(e.RecordKey())
 		if record == nil {
 			return fmt.Errorf("job %s, %s, is not saved", e.job.ID, e.state)

@@ -118,14 +118,28 @@ func TestAuditJobs(t *testing.T) {
 			b := newBench(t, together)
 			b.step(&Submit{Token: 1, Job: b.job(1, 3)})
 			tt.spoil(b.site.jobs.byID[grid.JobID{Lo: 1}])
-			if err := AuditJobs(b.site, func(key string) []byte { return b.records[key] }); (err != nil) != tt.wrong {
+			if err := AuditJobs(b.site, 0, func(key string) []byte { return b.records[key] }); (err != nil) != tt.wrong {
 				t.Errorf("%v", err)
 			}
 		})
 	}
 	b := newBench(t, together)
 	b.step(&Submit{Token: 1, Job: b.job(1, 3)})
-	if err := AuditJobs(b.site, func(string) []byte { return nil }); err == nil {
+	if err := AuditJobs(b.site, 0, func(string) []byte { return nil }); err == nil {
 		t.Error("a job that is not saved at all is none")
+	}
+	b = newBench(t, func(c *Config) { together(c); c.Limits.Jobs, c.Limits.PerUser = 3*auditMost, 3*auditMost })
+	for i := range uint64(2*auditMost + 3) {
+		b.step(&Submit{Token: i + 2, Job: b.job(i+2, 3)})
+	}
+	looked := make(map[string]bool)
+	for round := range 3 {
+		before := len(looked)
+		if err := AuditJobs(b.site, round, func(key string) []byte { looked[key] = true; return b.records[key] }); err != nil || len(looked)-before > auditMost {
+			t.Errorf("round %d: %d jobs, %v; want at most %d, all saved", round, len(looked)-before, err, auditMost)
+		}
+	}
+	if live := len(b.site.jobs.live); live <= 2*auditMost || len(looked) != live {
+		t.Errorf("%d of %d jobs have been looked at", len(looked), live)
 	}
 }

@@ -103,7 +103,7 @@ func (w *boundWatch) turn(now grid.Time, at int) {
 	if err != nil {
 		w.checks.Violated("%s: %w", w.n.ID(at), err)
 	}
-	if err := site.AuditJobs(s, func(key string) []byte { return testnet.SavedRecord(w.n, at, key) }); err != nil {
+	if err := site.AuditJobs(s, w.turns/boundTurns, func(key string) []byte { return testnet.SavedRecord(w.n, at, key) }); err != nil {
 		w.checks.Violated("%s: %w", w.n.ID(at), err)
 	}
 	cores := site.CoresOf(s)
