@@ -91,7 +91,7 @@ type Found struct {
 	Holders []Holder // by site, this one included, at most HoldersMax + 1
 	Named   int      // other sites that provider records named
 	Silent  int      // of those, how many have not answered
-	Err     error    // of Find: it could not be asked about
+	Err     error    // it could not be asked about; that of a look-up wraps ErrUnanswered
 }
 
 // Size returns the size that most of the holders give, of two the smaller; it is

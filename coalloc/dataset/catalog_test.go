@@ -320,9 +320,19 @@ func TestDHTIsSilent(t *testing.T) {
 	e := b.step(grid.Tick{})
 	if len(e.answers) != 1 || len(e.learnt) != 1 || b.now > grid.Hour+findMax {
 		t.Errorf("%+v at %v", e, b.now)
+	} else if a := e.answers[0].(*Found); !errors.Is(a.Err, ErrUnanswered) {
+		t.Errorf("a user is told %+v, as if nobody held it", a)
 	}
 	if e := b.step(&grid.Providers{Key: b.c.Key("x"), Peers: []grid.SiteID{"a"}}); len(e.sends) != 0 {
 		t.Errorf("too late an answer: %+v", e)
+	}
+	b.want("y", "a")
+	b.step(&grid.Delivery{From: "a", Message: &Inform{Name: "y", Held: true, Size: 10}})
+	b.step(&Find{Token: 6, Name: "y"})
+	b.now += findMax
+	e = b.step(grid.Tick{})
+	if a, known := b.c.Known("y"); !known || names(a.Holders) != "a" || !errors.Is(a.Err, ErrUnanswered) {
+		t.Errorf("of who held it a moment ago is left %+v", a)
 	}
 }
 

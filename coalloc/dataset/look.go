@@ -11,6 +11,10 @@ import (
 // ErrBusy says that too many look-ups are under way; ask again later.
 var ErrBusy = errors.New("too many look-ups of data sets are under way")
 
+// ErrUnanswered says that the directory has not said in time whom to ask: somebody may hold the
+// data set, and ask again later.
+var ErrUnanswered = errors.New("the directory has not said in time who may hold it")
+
 // phase is where a look-up stands.
 type phase uint8
 
@@ -194,6 +198,16 @@ func (l *look) miss(now grid.Time, site grid.SiteID) {
 	}
 }
 
+// unanswered notes that the directory has not said whom to ask: who held it lately counts still.
+func (l *look) unanswered(now grid.Time) {
+	l.next.Err = ErrUnanswered
+	for _, h := range l.answer.Holders {
+		if now-h.heard < silentMax {
+			l.next.Holders = append(l.next.Holders, h)
+		}
+	}
+}
+
 // answered takes a site off those that were asked, and reports whether it was.
 func (l *look) answered(site grid.SiteID) bool {
 	i := slices.Index(l.asked, site)
@@ -210,6 +224,9 @@ func (c *Catalog) expire(now grid.Time, out *grid.Outbox) {
 			c.due = min(c.due, l.deadline)
 			i++
 		} else {
+			if l.phase == finding {
+				l.unanswered(now)
+			}
 			c.end(now, l, out)
 		}
 	}

@@ -30,7 +30,7 @@ type neighbour struct {
 }
 
 // joinMax is how long the tasks have to find each other.
-const joinMax = time.Minute
+const joinMax = 2 * time.Minute
 
 // joinFromEnvironment joins the team that GRIDNODE_RANK and GRIDNODE_PEERS
 // tell of: the addresses of all tasks by rank, the task's own among them. Without

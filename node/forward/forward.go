@@ -28,7 +28,7 @@ const (
 	openTimeMax = 15 * time.Second // to reach the other site
 	openPause   = 250 * time.Millisecond
 	nameTimeMax = 10 * time.Second      // for the first frame of a stream
-	startMax    = 30 * time.Second      // from the first connection until the task listens
+	startMax    = 2 * time.Minute       // from the first connection until the task listens: nodes of a busy cluster start at different times
 	startPoll   = 20 * time.Millisecond // how often that is tried
 	drainMax    = 10 * time.Second      // until what tasks have sent before they ended has arrived
 )
