@@ -1,5 +1,10 @@
 package grid
 
+import (
+	"errors"
+	"fmt"
+)
+
 // Alarm is what something of a core waits for: one instant. Owner says whose it is.
 // The zero value is not set.
 type Alarm[T any] struct {
@@ -14,6 +19,20 @@ func (a *Alarm[T]) At() Time { return a.at }
 
 // IsSet reports whether a is to go off.
 func (a *Alarm[T]) IsSet() bool { return a.position != 0 }
+
+// SetBy reports whether a is to go off at an instant at the latest.
+func (a *Alarm[T]) SetBy(latest Time) bool { return a.IsSet() && a.at <= latest }
+
+// Check returns an error unless a is SetBy an instant.
+func (a *Alarm[T]) Check(latest Time) error {
+	switch {
+	case !a.IsSet():
+		return errors.New("it has no timer")
+	case a.at > latest:
+		return fmt.Errorf("it is looked at again at %v, and was to be at %v", a.at, latest)
+	}
+	return nil
+}
 
 // Alarms is a heap of those that are set. It allocates only while it grows. The
 // zero value is ready.

@@ -1,6 +1,7 @@
 package grid
 
 import (
+	"strings"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -60,4 +61,24 @@ func TestAlarmForNeverIsStopped(t *testing.T) {
 	if alarms.Len() != 0 {
 		t.Error("an alarm for never is still set")
 	}
+}
+
+// TestAlarmSetBy: an alarm that is not set, or later than it was to be, is told.
+func TestAlarmSetBy(t *testing.T) {
+	var as Alarms[int]
+	var a Alarm[int]
+	by := func(latest Time, want string) {
+		t.Helper()
+		err := a.Check(latest)
+		if a.SetBy(latest) != (want == "") || (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
+			t.Errorf("by %v: %t, %v, want %q", latest, a.SetBy(latest), err, want)
+		}
+	}
+	by(Never, "no timer")
+	as.Set(&a, 5)
+	by(4, "looked at again")
+	by(5, "")
+	by(6, "")
+	as.Stop(&a)
+	by(5, "no timer")
 }

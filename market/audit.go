@@ -16,7 +16,7 @@ func AuditTimers(now grid.Time, a *Agent) error {
 		}
 	}
 	for _, r := range a.provider.jobs {
-		if r.over && !soon(&r.timer, now+spreadOf(backoffResult)) {
+		if r.over && !r.timer.SetBy(now+spreadOf(backoffResult)) {
 			return fmt.Errorf("job %s of %s, epoch %d, is over, and its home will not be told", r.task.Job, r.home, r.task.Epoch)
 		}
 	}
@@ -39,9 +39,6 @@ func AuditTimers(now grid.Time, a *Agent) error {
 // spreadOf is a pause with what backoff.next adds to it.
 func spreadOf(pause grid.Time) grid.Time { return pause + pause/4 }
 
-// soon reports whether a timer is set to an instant until latest.
-func soon(t *grid.Alarm[alarmed], latest grid.Time) bool { return t.IsSet() && t.At() <= latest }
-
 // audit returns whether the site of a job will be asked, and the job be taken for lost, in time.
 func (m *migrated) audit(now grid.Time) error {
 	latest := m.until()
@@ -54,7 +51,7 @@ func (m *migrated) audit(now grid.Time) error {
 		latest = min(latest, now+spreadOf(backoffMax))
 	}
 	switch {
-	case !soon(&m.timer, latest):
+	case !m.timer.SetBy(latest):
 		return fmt.Errorf("no timer is set to %v or before", latest)
 	case m.award.Lease > 0 && m.dead == grid.Never:
 		return fmt.Errorf("it has a lease, and would be waited for for ever")
@@ -82,7 +79,7 @@ func (p *placement) audit(now grid.Time) error {
 	switch {
 	case latest < 0:
 		return fmt.Errorf("it waits for nothing")
-	case !soon(&p.timer, latest):
+	case !p.timer.SetBy(latest):
 		return fmt.Errorf("no timer is set to %v or before", latest)
 	}
 	return nil

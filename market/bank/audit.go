@@ -33,23 +33,12 @@ func Audit(now grid.Time, d *Desk) error {
 		}
 	}
 	for _, q := range d.questions {
-		if err := due(&q.due, q.until); err != nil {
+		if err := q.due.Check(q.until); err != nil {
 			return fmt.Errorf("a question to %s: %w", q.bank, err)
 		}
 	}
 	if d.ledger != nil {
 		return d.ledger.auditHolds(now)
-	}
-	return nil
-}
-
-// due returns an error about a timer that is not set to an instant until latest.
-func due[T any](a *grid.Alarm[T], latest grid.Time) error {
-	switch {
-	case !a.IsSet():
-		return fmt.Errorf("it has no timer")
-	case a.At() > latest:
-		return fmt.Errorf("it is looked at again at %v, and was to be at %v", a.At(), latest)
 	}
 	return nil
 }
@@ -74,7 +63,7 @@ func (p *payment) audit(now grid.Time) error {
 	case payReturning:
 		latest = min(latest, now+spreadOf(redeemMax))
 	}
-	return due(&p.due, latest)
+	return p.due.Check(latest)
 }
 
 func (b *bill) audit(now grid.Time, d *Desk) error {
@@ -92,7 +81,7 @@ func (b *bill) audit(now grid.Time, d *Desk) error {
 	case b.agreement != nil && !b.agreement.about(&b.Cheque, b.Payer):
 		return fmt.Errorf("its payer's receipt is about something else: %+v", b.agreement)
 	}
-	return due(&b.due, latest)
+	return b.due.Check(latest)
 }
 
 // auditHolds returns which cheque of a bank will not be forgotten when it is to be, or whose cheques
@@ -105,7 +94,7 @@ func (l *Ledger) auditHolds(now grid.Time) error {
 		if h.state == holdOpen {
 			latest = h.Expires
 		}
-		if err := due(&h.due, latest); err != nil {
+		if err := h.due.Check(latest); err != nil {
 			return fmt.Errorf("cheque of %s for job %s, epoch %d, in state %d: %w", h.Payer, h.Task.Job, h.Task.Epoch, h.state, err)
 		}
 	}

@@ -35,13 +35,8 @@ func (f *fee) audit(now grid.Time) error {
 	case late:
 		latest = now + lateKeep
 	}
-	switch {
-	case f.amount < 0 || f.lends() && (f.amount == 0 || f.amount > f.ceiling()):
+	if f.amount < 0 || f.lends() && (f.amount == 0 || f.amount > f.ceiling()) {
 		return fmt.Errorf("%v are owed, its cheque is over %v", f.amount, f.ceiling())
-	case !f.alarm.IsSet():
-		return fmt.Errorf("it has no timer")
-	case f.alarm.At() > latest:
-		return fmt.Errorf("it is looked at again at %v, and was to be at %v", f.alarm.At(), latest)
 	}
-	return nil
+	return f.alarm.Check(latest)
 }

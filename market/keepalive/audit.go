@@ -20,7 +20,7 @@ func (h *Holder) Audit(now grid.Time) error {
 			if !x.begun && !x.told {
 				latest = min(latest, max(x.end, now))
 			}
-			if !t.timer.IsSet() || t.timer.At() > latest {
+			if !t.timer.SetBy(latest) {
 				return fmt.Errorf("%s is to be asked for job %s, epoch %d, until %v, and will not be", home, x.id.Job, x.id.Epoch, latest)
 			}
 		}

@@ -178,7 +178,7 @@ func (h *Holder) Renewed(now grid.Time, from grid.SiteID, m *Renewed, out *grid.
 
 // hasten has a home asked at an instant at the latest.
 func (h *Holder) hasten(t *tenancy, at grid.Time) {
-	if !t.timer.IsSet() || t.timer.At() > at {
+	if !t.timer.SetBy(at) {
 		h.timers.Set(&t.timer, at)
 	}
 }

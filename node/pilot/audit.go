@@ -121,7 +121,7 @@ func (t *away) audit(now grid.Time) error {
 		return fmt.Errorf("order %d counts as sent, and there is no session", t.sent)
 	case l.state != linkConnected || want == 0 || want == t.sent:
 		return nil
-	case t.retry+auditLate < now || !l.alarm.IsSet() || l.alarm.At() > t.retry:
+	case t.retry+auditLate < now || !l.alarm.SetBy(t.retry):
 		return fmt.Errorf("it needs order %d, has last been sent %d, and nothing has that change", want, t.sent)
 	}
 	return nil

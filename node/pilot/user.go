@@ -252,7 +252,7 @@ func (u *User) speak(now grid.Time, t *away, out *Outbox) {
 
 // retry has something asked for again at an instant.
 func (u *User) retry(l *link, at grid.Time) {
-	if !l.alarm.IsSet() || l.alarm.At() > at {
+	if !l.alarm.SetBy(at) {
 		u.alarms.Set(&l.alarm, at)
 	}
 }
