@@ -42,6 +42,12 @@ func SiteOf(core testnet.Site) *site.Site {
 	return nil
 }
 
+// SiteAt returns a site of a network if it is up.
+func SiteAt(n *testnet.Network, at int) (s *site.Site, up bool) {
+	s = SiteOf(n.Core(at))
+	return s, s != nil
+}
+
 // greet introduces a site that was not met, was taken out since, or has a new certificate.
 func (e *Enrolled) greet(now grid.Time, from grid.SiteID, out *grid.Outbox) {
 	roll := e.Roll()

@@ -9,6 +9,7 @@ import (
 	"gridnode/node/site"
 	"gridnode/testnet"
 	"gridnode/testnet/draw"
+	"gridnode/testnet/scenario"
 	"gridnode/testnet/scenario/chaos/owner"
 	"gridnode/testnet/scenario/federation"
 )
@@ -108,7 +109,7 @@ func (w *askWatch) answer(now grid.Time, at int, a grid.Answer) {
 		return
 	}
 	for other := range w.n.Len() {
-		s, up := siteAt(w.n, other)
+		s, up := scenario.SiteAt(w.n, other)
 		if !up || there[w.n.ID(other)] || !w.whole(now, other) || s.Draining() {
 			continue
 		}

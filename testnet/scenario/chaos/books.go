@@ -9,6 +9,7 @@ import (
 	"gridnode/market/bank"
 	"gridnode/market/fee"
 	"gridnode/testnet"
+	"gridnode/testnet/scenario"
 )
 
 // books watches the banks of a network. It keeps books of its own, the plain way,
@@ -113,7 +114,7 @@ func (b *books) event(_ grid.Time, site int, e *grid.Event) {
 
 // ledger returns the books of the bank at a site, nil while it is down.
 func (b *books) ledger(at int) *bank.Ledger {
-	if s, ok := siteAt(b.n, at); ok {
+	if s, ok := scenario.SiteAt(b.n, at); ok {
 		return s.Desk().Ledger()
 	}
 	return nil
@@ -229,12 +230,12 @@ func (b *bankBooks) open(self grid.SiteID, now grid.Time, most int) (list []bank
 // Paid implements word.Books.
 func (b *books) Paid(at int, payer grid.SiteID, task grid.TaskID) (paid grid.Credits, written, open bool) {
 	b.turn(at) // it says so in this turn
-	own := b.own[at]
-	if own == nil || own.cheques[chequeID{payer, task}] == nil {
-		return 0, false, false
+	if own := b.own[at]; own != nil {
+		if c := own.cheques[chequeID{payer, task}]; c != nil {
+			return c.paid, true, !c.closed
+		}
 	}
-	c := own.cheques[chequeID{payer, task}]
-	return c.paid, true, !c.closed
+	return 0, false, false
 }
 
 // Account implements word.Books.
@@ -259,7 +260,7 @@ func (b *books) Moved(of grid.SiteID) (out, in grid.Credits, known bool) {
 
 // unsettled says what a site has not settled; nil: nothing.
 func (b *books) unsettled(i int) error {
-	s, up := siteAt(b.n, i)
+	s, up := scenario.SiteAt(b.n, i)
 	if !up {
 		return fmt.Errorf("site %s is down", b.n.ID(i))
 	}
@@ -309,7 +310,7 @@ func (b *books) forgotten(bank int, payer grid.SiteID) bool {
 func (b *books) atRest() error {
 	down := false
 	for i := range b.n.Len() {
-		_, up := siteAt(b.n, i)
+		_, up := scenario.SiteAt(b.n, i)
 		down = down || !up
 		if err := b.unsettled(i); err != nil {
 			b.watch.Violated("%w", err)

@@ -10,6 +10,7 @@ import (
 	"gridnode/lease"
 	"gridnode/node/site"
 	"gridnode/testnet"
+	"gridnode/testnet/scenario"
 	"gridnode/testnet/scenario/chaos/point"
 	"gridnode/testnet/scenario/federation"
 )
@@ -91,7 +92,7 @@ func (w *boundWatch) turn(now grid.Time, at int) {
 	if w.turns++; w.turns%boundTurns != 0 && !(ever && came == now) {
 		return
 	}
-	s, up := siteAt(w.n, at)
+	s, up := scenario.SiteAt(w.n, at)
 	if !up {
 		return
 	}
@@ -250,7 +251,7 @@ func (w *restWatch) left() error {
 // left says what a site has of others, or others of it, and is to be back when nothing is to
 // be done; nil: nothing.
 func (w *boundWatch) left(i int) error {
-	s, up := siteAt(w.n, i)
+	s, up := scenario.SiteAt(w.n, i)
 	if !up {
 		return fmt.Errorf("%s is down", w.n.ID(i))
 	}

@@ -9,6 +9,7 @@ import (
 	"gridnode/node/site"
 	"gridnode/testnet"
 	"gridnode/testnet/draw"
+	"gridnode/testnet/scenario"
 )
 
 // Bounds of what is drawn for clocks.
@@ -74,7 +75,7 @@ func (w *clockWatch) start(_ grid.Time, x *testnet.Execution) {
 
 // look notes what a site has promised before.
 func (w *clockWatch) look(at int) {
-	s, up := siteAt(w.n, at)
+	s, up := scenario.SiteAt(w.n, at)
 	if !up {
 		return
 	}

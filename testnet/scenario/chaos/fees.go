@@ -10,6 +10,7 @@ import (
 	"gridnode/market/fee"
 	"gridnode/node/site"
 	"gridnode/testnet"
+	"gridnode/testnet/scenario"
 )
 
 // chaosPrice is what a site charges for leases: some nothing, some little, some what jobs
@@ -65,7 +66,7 @@ func watchFees(n *testnet.Network, c *testnet.Checker) *feeWatch {
 
 // look reads the meters of a lender after each of its turns.
 func (w *feeWatch) look(now grid.Time, at int) {
-	s, up := siteAt(w.n, at)
+	s, up := scenario.SiteAt(w.n, at)
 	if !up {
 		return
 	}
@@ -103,7 +104,7 @@ func (w *feeWatch) look(now grid.Time, at int) {
 // nothing of it any more.
 func (w *feeWatch) unasked(l *lease.Lease) bool {
 	at, _ := w.n.Index(l.Borrower)
-	s, up := siteAt(w.n, at)
+	s, up := scenario.SiteAt(w.n, at)
 	if !up {
 		return false
 	}

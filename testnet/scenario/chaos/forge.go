@@ -13,6 +13,7 @@ import (
 	"gridnode/node/site"
 	"gridnode/testnet"
 	"gridnode/testnet/draw"
+	"gridnode/testnet/scenario"
 	"gridnode/testnet/scenario/federation"
 )
 
@@ -56,7 +57,7 @@ func (f *forger) aim(seed uint64, times float64, end grid.Time, wish func(w Wish
 }
 
 func (f *forger) turn(now grid.Time, at int) {
-	s, up := siteAt(f.n, at)
+	s, up := scenario.SiteAt(f.n, at)
 	if !up || now < federation.Warmup || now >= f.end {
 		return
 	}
@@ -93,7 +94,7 @@ var forgeries = [...]forgery{
 
 // say forges the kind that the wish says, or the next one for which there is something.
 func (f *forger) say(w *Wish) {
-	if _, up := siteAt(f.n, w.Site); !up {
+	if _, up := scenario.SiteAt(f.n, w.Site); !up {
 		return
 	}
 	f.n.Step(w.Site, grid.Tick{}) // what is due anyway is no effect of it
@@ -103,7 +104,7 @@ func (f *forger) say(w *Wish) {
 		kinds, counts = lies[:], f.lies[:]
 	}
 	for i := range len(kinds) {
-		s, up := siteAt(f.n, w.Site)
+		s, up := scenario.SiteAt(f.n, w.Site)
 		if !up {
 			return
 		}
@@ -131,7 +132,7 @@ func chosen[T any](list []T, which uint64) (one T, there bool) {
 // hear has a site hear a message, and reports whether it is up still.
 func (f *forger) hear(at int, from grid.SiteID, m grid.Message) bool {
 	f.n.Step(at, &grid.Delivery{From: from, Message: m})
-	_, up := siteAt(f.n, at)
+	_, up := scenario.SiteAt(f.n, at)
 	return up
 }
 
@@ -187,7 +188,7 @@ func (f *forger) unmoved(at int, l lease.Lease, from grid.SiteID, m grid.Message
 	if !f.hear(at, from, m) {
 		return nil
 	}
-	s, _ := siteAt(f.n, at)
+	s, _ := scenario.SiteAt(f.n, at)
 	if now, there := site.CoresOf(s).Book.Get(l.ID); !there || now != l {
 		return fmt.Errorf("lease %+v is %+v (%t) after %T %+v of %s", l, now, there, m, m, from)
 	}
@@ -224,7 +225,7 @@ func (f *forger) completion(at int, s *site.Site, other grid.SiteID, which uint6
 	if !f.hear(at, from, m) {
 		return true, nil
 	}
-	s, _ = siteAt(f.n, at)
+	s, _ = scenario.SiteAt(f.n, at)
 	if now, known := s.Glance(v.Job.ID); !known || now.State != v.State || now.Epoch != v.Epoch {
 		return true, fmt.Errorf("job %s, %s with epoch %d, is %s with epoch %d after a completion of epoch %d by %s", v.Job.ID, v.State, v.Epoch, now.State, now.Epoch, task.Epoch, from)
 	}
@@ -255,7 +256,7 @@ func (f *forger) guarantee(at int, s *site.Site, other grid.SiteID, which uint64
 	if !f.hear(at, other, m) {
 		return true, nil
 	}
-	s, _ = siteAt(f.n, at)
+	s, _ = scenario.SiteAt(f.n, at)
 	for now := range site.CoresOf(s).Market.Guarantees {
 		if now == g {
 			return true, nil
@@ -274,7 +275,7 @@ func (f *forger) revocation(at int, s *site.Site, other grid.SiteID, which uint6
 	if !f.hear(at, other, &market.Cancel{Task: grid.TaskID{Job: v.Job.ID, Epoch: v.Epoch}, Hold: v.Award.Hold, Cause: "forged"}) {
 		return true, nil
 	}
-	s, _ = siteAt(f.n, at)
+	s, _ = scenario.SiteAt(f.n, at)
 	if now, known := s.Glance(v.Job.ID); !known || now.State != v.State {
 		return true, fmt.Errorf("job %s of %s is %s after %s has wanted its end, and was %s", v.Job.ID, v.Job.Home, now.State, other, v.State)
 	}
@@ -303,7 +304,7 @@ func (f *forger) lateQuote(at int, s *site.Site, _ grid.SiteID, which uint64) (b
 	if !f.hear(at, f.n.ID(p.from), m) {
 		return true, nil
 	}
-	s, _ = siteAt(f.n, at)
+	s, _ = scenario.SiteAt(f.n, at)
 	number := m.Quote.Sequence
 	if slices.Contains(before, number) || !slices.Contains(kept(s, m.Quote.Site), number) {
 		return true, nil
@@ -331,7 +332,7 @@ func (f *forger) withdrawal(at int, s *site.Site, other grid.SiteID, which uint6
 	if q.Sequence = slices.Max(before) + 1; !f.hear(at, other, &directory.Withdraw{Cell: p.m.Copies[0].Cell, Quote: &q}) {
 		return true, nil
 	}
-	s, _ = siteAt(f.n, at)
+	s, _ = scenario.SiteAt(f.n, at)
 	if after := kept(s, q.Site); len(after) < len(before) {
 		return true, fmt.Errorf("%s has withdrawn the quote of %s: %d copies are kept, and were %d", other, q.Site, len(after), len(before))
 	}

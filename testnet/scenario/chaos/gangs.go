@@ -7,6 +7,7 @@ import (
 	"gridnode/coalloc"
 	"gridnode/grid"
 	"gridnode/testnet"
+	"gridnode/testnet/scenario"
 	"gridnode/testnet/scenario/federation"
 )
 
@@ -123,7 +124,7 @@ func (w *gangWatch) start(x *testnet.Execution) {
 		if x.Job.Spread && g.squads > 1 {
 			w.counts.Spread++
 		}
-		if at, up := siteAt(w.n, g.home); up {
+		if at, up := scenario.SiteAt(w.n, g.home); up {
 			if v, there := at.Glance(id.Job); there && !divides(v.Job, x.Squad.Gang) {
 				w.checks.Violated("job %s, epoch %d, wants components %+v, and begins in %+v", id.Job, id.Epoch, v.Job.Coallocate, x.Squad.Gang.Parts)
 			}

@@ -8,6 +8,7 @@ import (
 	"gridnode/node/site"
 	"gridnode/testnet"
 	"gridnode/testnet/draw"
+	"gridnode/testnet/scenario"
 	"gridnode/testnet/scenario/federation"
 )
 
@@ -44,7 +45,7 @@ func (f features) recall(t *trial) {
 	seed, end, seen := t.script.Seed, federation.Warmup+t.span, make(map[uint64]bool)
 	t.n.Observe(testnet.Observer{Send: func(now grid.Time, from int, to grid.SiteID, m grid.Message) {
 		r, yes := m.(*lease.Renewed)
-		s, up := siteAt(t.n, from)
+		s, up := scenario.SiteAt(t.n, from)
 		if !yes || !up {
 			return
 		}
@@ -124,7 +125,7 @@ func watchLeases(n *testnet.Network, c *testnet.Checker) *leaseWatch {
 
 // lent returns the lease of that number that a site has lent. The site is up.
 func (w *leaseWatch) lent(at int, key uint64) (lease.Lease, bool) {
-	s, _ := siteAt(w.n, at)
+	s, _ := scenario.SiteAt(w.n, at)
 	for l := range lease.All(site.CoresOf(s).Book) {
 		if l.Lent && l.Epoch == key {
 			return *l, true
@@ -136,7 +137,7 @@ func (w *leaseWatch) lent(at int, key uint64) (lease.Lease, bool) {
 // want notes when a lease ends that its lender wants back, and checks that it is not later than
 // it was to be when its lender said so for the first time.
 func (w *leaseWatch) want(at int, key uint64) {
-	if _, up := siteAt(w.n, at); !up {
+	if _, up := scenario.SiteAt(w.n, at); !up {
 		return
 	}
 	l, there := w.lent(at, key)
@@ -175,7 +176,7 @@ func (w *leaseWatch) ends(at int) {
 // look checks what a site believes to have borrowed, after each of its turns.
 func (w *leaseWatch) look(now grid.Time, at int) {
 	mine := w.n.Clock(at)
-	s, up := siteAt(w.n, at)
+	s, up := scenario.SiteAt(w.n, at)
 	if !up {
 		return
 	}
@@ -192,7 +193,7 @@ func (w *leaseWatch) look(now grid.Time, at int) {
 			continue
 		}
 		lender, _ := w.n.Index(l.Lender)
-		other, up := siteAt(w.n, lender)
+		other, up := scenario.SiteAt(w.n, lender)
 		if !up {
 			continue // its books are durable, and its pilots are alive without it
 		}
@@ -216,11 +217,11 @@ func (w *leaseWatch) limit(lender int, id lease.ID, epoch uint64) {
 	if !known {
 		return
 	}
-	mine, up := siteAt(w.n, at)
+	mine, up := scenario.SiteAt(w.n, at)
 	if !up {
 		return
 	}
-	its, up := siteAt(w.n, lender)
+	its, up := scenario.SiteAt(w.n, lender)
 	if !up {
 		return
 	}
@@ -249,7 +250,7 @@ func (w *leaseWatch) lentOn(at int, book *lease.Book, l *lease.Lease) {
 // others; nil: nothing. A session that has broken as the last end was acknowledged takes
 // seconds to come again.
 func (w *leaseWatch) left(i int) error {
-	s, up := siteAt(w.n, i)
+	s, up := scenario.SiteAt(w.n, i)
 	if !up {
 		return nil
 	}
@@ -273,7 +274,7 @@ func (w *leaseWatch) pilots() error {
 // atRest returns what is left that should not be.
 func (w *leaseWatch) atRest() error {
 	for i := range w.n.Len() {
-		s, up := siteAt(w.n, i)
+		s, up := scenario.SiteAt(w.n, i)
 		if !up {
 			continue
 		}

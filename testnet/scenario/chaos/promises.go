@@ -10,6 +10,7 @@ import (
 	"gridnode/node/guest"
 	"gridnode/node/site"
 	"gridnode/testnet"
+	"gridnode/testnet/scenario"
 )
 
 // promiseWatch looks for promises that are kept for nobody, or not for as long as others count
@@ -124,7 +125,7 @@ func (w *promiseWatch) turn(now grid.Time, at int) {
 	if w.turns++; w.turns%promiseTurns != 0 && !fresh && len(w.told[at]) == 0 {
 		return
 	}
-	s, up := siteAt(w.n, at)
+	s, up := scenario.SiteAt(w.n, at)
 	if !up {
 		return
 	}
@@ -174,7 +175,7 @@ func (w *promiseWatch) event(_ grid.Time, at int, e *grid.Event) {
 	if e.Kind != grid.JobReplaced {
 		return
 	}
-	if s, up := siteAt(w.n, at); up {
+	if s, up := scenario.SiteAt(w.n, at); up {
 		if v, there := s.Glance(e.Job.ID); there && v.Epoch <= e.Epoch && !v.State.Terminal() {
 			w.checks.Violated("job %s is to run again, %s, with epoch %d, as before", e.Job.ID, v.State, v.Epoch)
 		}
@@ -193,7 +194,7 @@ func (w *promiseWatch) takes(at int, g guarantee) bool {
 
 // comes checks that the owner of a site has not banned the home of a job that comes.
 func (w *promiseWatch) comes(now grid.Time, at int, g guarantee) {
-	s, up := siteAt(w.n, at)
+	s, up := scenario.SiteAt(w.n, at)
 	if !up || !w.takes(at, g) || s.GuestDesk() == nil {
 		return
 	}
@@ -218,7 +219,7 @@ func (w *promiseWatch) send(now grid.Time, from int, to grid.SiteID, m grid.Mess
 	case *lease.Request:
 		w.passed(from, to, m)
 	case *market.Acknowledge:
-		s, up := siteAt(w.n, from)
+		s, up := scenario.SiteAt(w.n, from)
 		if up && !m.Unknown && m.Of == wire.MarketJobSubmission {
 			w.comes(now, from, guarantee{to, m.Task, m.Hold})
 		}
@@ -319,7 +320,7 @@ func (w *promiseWatch) releases(now grid.Time, at int, book *lease.Book) {
 			w.ending[key] = giving
 			continue
 		}
-		other, up := siteAt(w.n, lender)
+		other, up := scenario.SiteAt(w.n, lender)
 		most := releaseMost
 		if giving.slow {
 			most = seldomMost
@@ -336,7 +337,7 @@ func (w *promiseWatch) releases(now grid.Time, at int, book *lease.Book) {
 // hears reports whether a site is up and counts another as a member: it heeds nobody else. To
 // one that is revoked connections may have ended before everybody knows.
 func (w *promiseWatch) hears(at, other int) bool {
-	s, up := siteAt(w.n, at)
+	s, up := scenario.SiteAt(w.n, at)
 	return up && !w.alive.roster.out(other) && (s.Roll() == nil || s.Roll().Is(w.n.ID(other)))
 }
 
@@ -417,7 +418,7 @@ func (w *promiseWatch) end(_ grid.Time, x *testnet.Execution) {
 // until compares the instants from which on home and the executing site count an execution as
 // impossible with each other, and with when it ends at the latest.
 func (w *promiseWatch) until(x *testnet.Execution, home int) {
-	there, up := siteAt(w.n, x.Site)
+	there, up := scenario.SiteAt(w.n, x.Site)
 	if !up || w.alive.clocks.task(x.ID) {
 		return
 	}
@@ -429,7 +430,7 @@ func (w *promiseWatch) until(x *testnet.Execution, home int) {
 	if end := clock.Local(x.Start).Add(limit); end > its.Award.Until && !w.alive.clocks.set(x.Site) {
 		w.checks.Violated("job %s starts at %s with epoch %d and may go on until %v there, and must be over at %v", x.Job.ID, w.n.ID(x.Site), x.ID.Epoch, end, its.Award.Until)
 	}
-	at, up := siteAt(w.n, home)
+	at, up := scenario.SiteAt(w.n, home)
 	if !up {
 		return
 	}
@@ -454,7 +455,7 @@ func (w *promiseWatch) lives(at int) {
 		if !known || home == at || x.Squad != nil || x.Pilot.Key != 0 || w.alive.clocks.set(home) {
 			return
 		}
-		if s, up := siteAt(w.n, home); up {
+		if s, up := scenario.SiteAt(w.n, home); up {
 			w.dies(x, home, s)
 		}
 	})

@@ -8,6 +8,7 @@ import (
 	"gridnode/node/site"
 	"gridnode/testnet"
 	"gridnode/testnet/draw"
+	"gridnode/testnet/scenario"
 	"gridnode/testnet/scenario/federation"
 )
 
@@ -105,7 +106,7 @@ func (w *quoteWatch) turn(now grid.Time, at int) {
 	if w.turns++; w.turns%quoteTurns != 0 || now < federation.Warmup {
 		return
 	}
-	s, up := siteAt(w.n, at)
+	s, up := scenario.SiteAt(w.n, at)
 	if !up {
 		return
 	}

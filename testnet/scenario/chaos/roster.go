@@ -14,6 +14,7 @@ import (
 	"gridnode/node/member"
 	"gridnode/node/site"
 	"gridnode/testnet"
+	"gridnode/testnet/scenario"
 	"gridnode/testnet/scenario/federation"
 )
 
@@ -180,7 +181,7 @@ func (r *roster) watch(n *testnet.Network, c *testnet.Checker) {
 			}
 		},
 		Turn: func(now grid.Time, at int) {
-			if s, up := siteAt(n, at); !up || !s.Roll().Has() {
+			if s, up := scenario.SiteAt(n, at); !up || !s.Roll().Has() {
 				r.told[at] = now
 			} else if silent := now - r.told[at]; silent > tellMost && r.timed {
 				c.Violated("%s has told no member for %v which lists of what is revoked it has", n.ID(at), silent)
@@ -216,7 +217,7 @@ func (r *roster) giveUp(healed grid.Time) {
 	bankOf := chaosBank(r.n.Len(), r.id)
 	for i := range r.n.Len() {
 		r.n.Call(healed+grid.Hour, i, func() {
-			s, up := siteAt(r.n, i)
+			s, up := scenario.SiteAt(r.n, i)
 			if !up || !r.out(i) && !r.outID(bankOf(i).Bank) {
 				return
 			}
@@ -237,7 +238,7 @@ func (r *roster) giveUp(healed grid.Time) {
 
 // knows reports whether a site knows that another one is an outcast.
 func (r *roster) knows(at int, other grid.SiteID) bool {
-	s, up := siteAt(r.n, at)
+	s, up := scenario.SiteAt(r.n, at)
 	return up && s.Roll().Outcast(other)
 }
 
@@ -292,7 +293,7 @@ func (r *roster) renew(at int, span grid.Time) error {
 	if err := r.certify(at, g); err != nil {
 		return err
 	}
-	if s, up := siteAt(r.n, at); up {
+	if s, up := scenario.SiteAt(r.n, at); up {
 		s.Roll().Renewed(r.latest[at])
 	}
 	return nil
@@ -307,7 +308,7 @@ func (r *roster) revoke(at int) (err error) {
 
 // learn tells a site which are revoked, if it is up.
 func (r *roster) learn(at int) {
-	if _, up := siteAt(r.n, at); up {
+	if _, up := scenario.SiteAt(r.n, at); up {
 		r.n.Step(at, &member.Learn{Token: wishTokens - 1, List: r.list})
 	}
 }
@@ -420,7 +421,7 @@ func (r *roster) unheard() error {
 	}
 	heard, missed := false, -1
 	for at := range r.n.Len() {
-		s, up := siteAt(r.n, at)
+		s, up := scenario.SiteAt(r.n, at)
 		switch {
 		case !up || r.out(at):
 		case slices.ContainsFunc(s.Roll().Revoked().Lists(), func(l *member.List) bool { return l.Issuer == r.list.Issuer && l.Number == r.list.Number }):

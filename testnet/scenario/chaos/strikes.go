@@ -9,6 +9,7 @@ import (
 	"gridnode/node/site"
 	"gridnode/testnet"
 	"gridnode/testnet/draw"
+	"gridnode/testnet/scenario"
 	"gridnode/testnet/scenario/federation"
 )
 
@@ -149,7 +150,7 @@ func (o older) untold() func(home grid.SiteID) bool {
 // left says which job of a site that has forgotten others has not ended; nil: none.
 func (o older) left(n *testnet.Network) (err error) {
 	for at := 0; len(o) > 0 && at < n.Len() && err == nil; at++ {
-		s, up := siteAt(n, at)
+		s, up := scenario.SiteAt(n, at)
 		if !up || !o[n.ID(at)] {
 			continue
 		}

@@ -329,9 +329,3 @@ func caught(do func() (*measure.Result, error)) (result *measure.Result, err err
 	}()
 	return do()
 }
-
-// siteAt returns a site, and whether it is up.
-func siteAt(n *testnet.Network, at int) (*site.Site, bool) {
-	s := scenario.SiteOf(n.Core(at))
-	return s, s != nil
-}

@@ -71,7 +71,7 @@ func watchTwins(n *testnet.Network, c *testnet.Checker, books *books, quotes *qu
 
 // turn looks at a site, by chance.
 func (w *twinWatch) turn(now grid.Time, at int) {
-	s, up := siteAt(w.n, at)
+	s, up := scenario.SiteAt(w.n, at)
 	if !up {
 		return
 	}
@@ -266,14 +266,13 @@ func (w *twinWatch) echo(now grid.Time, twin *site.Site) error {
 	if len(t.Then) < 2 {
 		return nil
 	}
-	list := w.heard[w.at]
-	return t.Echo(list, func(key string) []byte { return testnet.SavedRecord(w.n, w.at, key) })
+	return t.Echo(w.heard[w.at], func(key string) []byte { return testnet.SavedRecord(w.n, w.at, key) })
 }
 
-// send notes what a site is told, the latest of each kind.
+// send notes what a site is told that can be said again, the latest of each kind.
 func (w *twinWatch) send(_ grid.Time, from int, to grid.SiteID, m grid.Message) {
 	at, known := w.n.Index(to)
-	if !known {
+	if !known || !liar.Repeatable(m) {
 		return
 	}
 	list, is := w.heard[at], liar.Heard{From: w.n.ID(from), Message: m}
@@ -389,7 +388,7 @@ func (w *twinWatch) atRest() error {
 	clear(w.over)
 	w.lies, w.plays, w.echoes = math.MaxInt64, math.MaxInt64, math.MaxInt64 // there is nothing left to be had
 	for at := range w.n.Len() {
-		if s, up := siteAt(w.n, at); up {
+		if s, up := scenario.SiteAt(w.n, at); up {
 			if err := cmp.Or(site.AuditRecords(s, w.n.Saved(at)), w.compare(w.n.Now(), at, s)); err != nil {
 				return fmt.Errorf("invariant violated: %s would not come up as it is: %w", w.n.ID(at), err)
 			}

@@ -10,6 +10,7 @@ import (
 	"gridnode/node/site"
 	"gridnode/testnet"
 	"gridnode/testnet/draw"
+	"gridnode/testnet/scenario"
 	"gridnode/testnet/scenario/federation"
 )
 
@@ -168,7 +169,7 @@ func (w *Wish) say(n *testnet.Network, number int, healed grid.Time) error {
 
 // lease returns a lease of a site for which keep is true; ok is false if there is none.
 func (w *Wish) lease(n *testnet.Network, keep func(l *site.LeaseView) bool) (l site.LeaseView, ok bool) {
-	s, up := siteAt(n, w.Site)
+	s, up := scenario.SiteAt(n, w.Site)
 	if !up {
 		return l, false
 	}

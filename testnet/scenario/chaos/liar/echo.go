@@ -14,7 +14,7 @@ import (
 	"gridnode/market/keepalive"
 )
 
-// Heard is something that was said to a site.
+// Heard is something Repeatable that was said to a site.
 type Heard struct {
 	From    grid.SiteID
 	Message grid.Message
@@ -26,7 +26,7 @@ type Heard struct {
 func (t *Twin) Echo(heard []Heard, stored func(key string) []byte) error {
 	t.saved = make(map[string][]byte)
 	for _, h := range heard {
-		if !slices.Contains(t.Then, h.From) || !repeatable(h.Message) {
+		if !slices.Contains(t.Then, h.From) {
 			continue
 		}
 		t.lasting(h.From, h.Message, stored)
@@ -177,8 +177,8 @@ func altered(message grid.Message) (list []grid.Message) {
 	return nil
 }
 
-// repeatable reports whether a message is one of those of which a copy changes nothing.
-func repeatable(message grid.Message) bool {
+// Repeatable reports whether a message is one of those of which a copy changes nothing.
+func Repeatable(message grid.Message) bool {
 	switch message.(type) {
 	case *market.Negotiate, *market.JobCompletion, *keepalive.Renew, *lease.Request, *bank.Draw, *bank.Redeem, *bank.TransferRequest, *bank.Inquire:
 		return true

@@ -30,13 +30,13 @@ func TestAltered(t *testing.T) {
 				t.Errorf("%T becomes %T", m, other)
 			}
 		}
-		if !repeatable(m) {
+		if !Repeatable(m) {
 			t.Errorf("%T is not said again", m)
 		}
 	}
 	for _, m := range []grid.Message{&market.Negotiate{}, &keepalive.Renew{}, &lease.Request{}, &bank.Draw{}, &market.JobCompletion{Losses: 1}} {
-		if !repeatable(m) || personal(m) {
-			t.Errorf("%T is said again: %t, and by others: %t", m, repeatable(m), personal(m))
+		if !Repeatable(m) || personal(m) {
+			t.Errorf("%T is said again: %t, and by others: %t", m, Repeatable(m), personal(m))
 		}
 	}
 }

@@ -174,12 +174,9 @@ func (p *papers) roll(cfg member.RollConfig) *roll {
 func (r *roll) step(now grid.Time, in grid.Input) (answer any) {
 	var out grid.Outbox
 	r.Step(now, in, &out)
-	for _, e := range out.Effects {
-		switch record := e.Index; e.Kind {
-		case grid.EffectSave:
-			r.saved[out.Records[record].RecordKey()] = out.Records[record].AppendRecord(nil)
-		case grid.EffectDelete:
-			delete(r.saved, out.Records[record].RecordKey())
+	for key, value := range changes(&out) {
+		if r.saved[key] = value; value == nil {
+			delete(r.saved, key)
 		}
 	}
 	for _, a := range out.Answers {

@@ -6,6 +6,7 @@ import (
 	"gridnode/coalloc/dataset"
 	"gridnode/grid"
 	"gridnode/testnet"
+	"gridnode/testnet/scenario"
 )
 
 // Data has owners enter data sets and take them out, and users look for who holds one. It sees to it
@@ -135,7 +136,7 @@ func (w *Data) turn(now grid.Time, at int) {
 }
 
 func (w *Data) read(now grid.Time, at int) {
-	s, up := w.up(at)
+	s, up := scenario.SiteAt(w.N, at)
 	if !up {
 		return
 	}

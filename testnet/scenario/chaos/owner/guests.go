@@ -4,6 +4,7 @@ import (
 	"gridnode/grid"
 	"gridnode/node/site"
 	"gridnode/testnet"
+	"gridnode/testnet/scenario"
 )
 
 // Guests has owners hold jobs of other sites that wait at theirs, or end them. It sees to it that
@@ -41,7 +42,7 @@ func (w *Guests) Counts() GuestCounts { return w.counts }
 // Do has a site's owner hold a job of another site, or, for one number of four, end it: that one, or,
 // if it does not wait, the first that does. It returns which.
 func (w *Guests) Do(at int, id grid.JobID, which uint64) grid.JobID {
-	s, up := w.up(at)
+	s, up := scenario.SiteAt(w.N, at)
 	if !up {
 		return id
 	}

@@ -10,6 +10,7 @@ import (
 	"gridnode/internal/wire"
 	"gridnode/node/member"
 	"gridnode/testnet"
+	"gridnode/testnet/scenario"
 )
 
 // Invitations has owners invite sites, and these, others, and some without the secret ask to be
@@ -98,7 +99,7 @@ func (w *Invitations) Counts() InvitationCounts { return w.counts }
 
 // Do has a site's owner invite somebody, or somebody ask it to be certified, as a number says.
 func (w *Invitations) Do(now grid.Time, at int, which uint64) {
-	s, up := w.up(at)
+	s, up := scenario.SiteAt(w.N, at)
 	if !up || s.Roll() == nil {
 		return
 	}

@@ -4,10 +4,8 @@ import (
 	"fmt"
 
 	"gridnode/grid"
-	"gridnode/node/site"
 	"gridnode/testnet"
 	"gridnode/testnet/draw"
-	"gridnode/testnet/scenario"
 )
 
 // Sight is what watchers see of a run.
@@ -21,12 +19,6 @@ type Sight struct {
 	Whole func(now grid.Time, at int, span grid.Time) bool
 
 	Set func(at int) bool // a site's clock was
-}
-
-// up returns a site if it is up.
-func (s *Sight) up(at int) (*site.Site, bool) {
-	is := scenario.SiteOf(s.N.Core(at))
-	return is, is != nil
 }
 
 // all reports whether all sites have been whole for a span.

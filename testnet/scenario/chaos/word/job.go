@@ -5,6 +5,7 @@ import (
 	"gridnode/market"
 	"gridnode/node/site"
 	"gridnode/testnet"
+	"gridnode/testnet/scenario"
 )
 
 // request is one of a home, for a guarantee.
@@ -74,7 +75,7 @@ func near(a, b grid.Time) bool { return max(a-b, b-a) <= off(max(a, b)) }
 // asked takes a question of a home.
 func (w *Watch) asked(o *word, m *market.Negotiate) {
 	w.asks[request{o.from, o.to, m.Task, m.Request}] = ask{m.CostMax, m.Deadline, m.Lease, m.GPUs.Count}
-	s, up := w.up(o.at)
+	s, up := scenario.SiteAt(w.N, o.at)
 	if !up || m.Probe {
 		return
 	}
@@ -207,8 +208,8 @@ func (w *Watch) end(now grid.Time, x *testnet.Execution) {
 func (w *Watch) ended(o *word, m *market.JobCompletion) {
 	w.sign(o, m.Claim)
 	r := w.run(execution{o.at, m.Task})
-	began, over := r.start > 0, r.end > 0
-	switch ran := r.end - r.start; {
+	began, over, ran := r.start > 0, r.end > 0, r.end-r.start
+	switch {
 	case m.Abandoned:
 		r.gone = true
 	case r.lost || w.set[o.at]: // when it ended is when its site has learned so
@@ -220,7 +221,6 @@ func (w *Watch) ended(o *word, m *market.JobCompletion) {
 	if m.Abandoned {
 		return
 	}
-	ran := r.end - r.start
 	if most := grid.CostProcessorTime.Cost(r.price, r.processors, ran+off(ran)); r.price > 0 && began && over && !r.lost && !w.set[o.at] && m.Cost > most {
 		w.Checks.Violated("%s says that job %s has cost %v with epoch %d, %v at most for %v", o.from, m.Task.Job, m.Cost, m.Task.Epoch, most, ran)
 	}

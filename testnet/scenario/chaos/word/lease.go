@@ -90,10 +90,13 @@ func (w *Watch) granted(o *word, m *lease.Grant) {
 // do not say: how long a pilot takes to die.
 const grace = 5 * grid.Second
 
+// term is how long a lease of a site lasts from a word of its borrower on.
+func (w *Watch) term(at int) grid.Time { return cmp.Or(w.Site(at).Lease.Term, lease.DefaultTerm) }
+
 // free checks that a lender says to be free no sooner than it is, if nothing of its borrower reaches it
 // any more: each word of its prolongs the lease for two terms at most.
 func (w *Watch) free(o *word, number uint64, hold, gone grid.Time) {
-	if most := hold + 2*cmp.Or(w.Site(o.at).Lease.Term, lease.DefaultTerm) + grace; gone < most {
+	if most := hold + 2*w.term(o.at) + grace; gone < most {
 		w.Checks.Violated("%s says to be free of lease %d of %s in %v; that may take %v", o.from, number, o.to, gone, most)
 	}
 }
@@ -101,7 +104,7 @@ func (w *Watch) free(o *word, number uint64, hold, gone grid.Time) {
 // prolonged takes how long a lease lasts.
 func (w *Watch) prolonged(o *word, m *lease.Renewed) {
 	w.free(o, m.Number, 0, m.Gone)
-	if most := cmp.Or(w.Site(o.at).Lease.Term, lease.DefaultTerm); m.Term > most {
+	if most := w.term(o.at); m.Term > most {
 		w.Checks.Violated("%s says that lease %d of %s lasts for %v, its term is %v", o.from, m.Number, o.to, m.Term, most)
 	}
 	l := w.loans[term{loan{o.to, o.from, m.Number}, m.Epoch}]

@@ -3,6 +3,7 @@ package word
 import (
 	"gridnode/grid"
 	"gridnode/market/bank"
+	"gridnode/testnet/scenario"
 )
 
 // signature is somebody's about a cheque; for a draw it is its payer's.
@@ -85,7 +86,7 @@ func (w *Watch) account(o *word, settled, committed grid.Credits) {
 
 // turn compares what a site says of its cheques to its users with what banks have paid.
 func (w *Watch) turn(_ grid.Time, at int) {
-	s, up := w.up(at)
+	s, up := scenario.SiteAt(w.N, at)
 	if !up || s.Desk() == nil || w.Forgets {
 		return
 	}

@@ -8,7 +8,6 @@ import (
 	"gridnode/market/fee"
 	"gridnode/node/site"
 	"gridnode/testnet"
-	"gridnode/testnet/scenario"
 )
 
 // Config is what a Watch is told of a run.
@@ -88,12 +87,6 @@ func New(c Config) *Watch {
 		}
 	}})
 	return w
-}
-
-// up returns a site if it is up.
-func (w *Watch) up(at int) (*site.Site, bool) {
-	s := scenario.SiteOf(w.N.Core(at))
-	return s, s != nil
 }
 
 // word is who says something, to whom and when.
