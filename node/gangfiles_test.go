@@ -143,21 +143,29 @@ func TestFilesOfLeasedJobs(t *testing.T) {
 	until(t, "nothing lies about", func() bool { return len(leftovers(t, hosts...)) == 0 })
 }
 
-// TestFilesInTheStoreAreBrought: the files of a leased job come to its owner once they are in the store,
-// though its lender was told to forget them before they were laid.
-func TestFilesInTheStoreAreBrought(t *testing.T) {
-	t.Parallel()
+// broughtFromLender returns a job that ran on processors lent to its home, and whose file b.txt was
+// brought there.
+func broughtFromLender(t *testing.T) (home *Host, j *grid.Job) {
+	t.Helper()
 	hosts := team(t, 1, 2)
-	home := hosts[0]
+	home = hosts[0]
 	submitJob(t, home, scriptJob(home, 1, "sleep 1000"))
 	if a := borrowFrom(t, home, hosts[1], 1, grid.Hour); a.Err != nil {
 		t.Fatal(a.Err)
 	}
-	j := scriptJob(home, 2, "echo text >b.txt")
+	j = scriptJob(home, 2, "echo text >b.txt")
 	j.Command.Dir = t.TempDir()
 	if b := brings(t, home, j); b.State != FilesBrought {
 		t.Fatalf("%+v", b)
 	}
+	return home, j
+}
+
+// TestFilesInTheStoreAreBrought: the files of a leased job come to its owner once they are in the store,
+// though its lender was told to forget them before they were laid.
+func TestFilesInTheStoreAreBrought(t *testing.T) {
+	t.Parallel()
+	home, j := broughtFromLender(t)
 	m := home.filer.home
 	until(t, "the lender is told", func() bool { _, err := os.Stat(m.path(j.ID, ranSuffix)); return err != nil })
 	for _, path := range []string{m.path(j.ID, broughtSuffix), filepath.Join(j.Command.Dir, "b.txt")} { // as before they were laid
@@ -178,17 +186,7 @@ func TestFilesInTheStoreAreBrought(t *testing.T) {
 // nothing that its owner has now is written over.
 func TestDamagedNoteAboutFiles(t *testing.T) {
 	t.Parallel()
-	hosts := team(t, 1, 2)
-	h := hosts[0]
-	submitJob(t, h, scriptJob(h, 1, "sleep 1000"))
-	if a := borrowFrom(t, h, hosts[1], 1, grid.Hour); a.Err != nil {
-		t.Fatal(a.Err)
-	}
-	j := scriptJob(h, 2, "echo text >b.txt")
-	j.Command.Dir = t.TempDir()
-	if b := brings(t, h, j); b.State != FilesBrought {
-		t.Fatalf("%+v", b)
-	}
+	h, j := broughtFromLender(t)
 	m, mine := h.filer.home, filepath.Join(j.Command.Dir, "b.txt")
 	for path, text := range map[string]string{m.path(j.ID, broughtSuffix): "{", mine: "edited"} {
 		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {

@@ -192,8 +192,8 @@ func (c *Catalog) silent(now grid.Time, site grid.SiteID, name string, out *grid
 func (l *look) miss(now grid.Time, site grid.SiteID) {
 	l.next.Silent++
 	for _, h := range l.answer.Holders {
-		if h.Site == site && now-h.heard < silentMax {
-			l.next.Holders = append(l.next.Holders, h)
+		if h.Site == site {
+			l.recall(now, h)
 		}
 	}
 }
@@ -202,9 +202,14 @@ func (l *look) miss(now grid.Time, site grid.SiteID) {
 func (l *look) unanswered(now grid.Time) {
 	l.next.Err = ErrUnanswered
 	for _, h := range l.answer.Holders {
-		if now-h.heard < silentMax {
-			l.next.Holders = append(l.next.Holders, h)
-		}
+		l.recall(now, h)
+	}
+}
+
+// recall counts a holder of before, if it was heard lately.
+func (l *look) recall(now grid.Time, h Holder) {
+	if now-h.heard < silentMax {
+		l.next.Holders = append(l.next.Holders, h)
 	}
 }
 

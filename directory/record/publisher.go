@@ -106,10 +106,9 @@ func (p *publisher) issue(now grid.Time, out *grid.Outbox) {
 	if r.Name != "" && r.Name != string(r.Site) {
 		texts = append(texts, r.Name)
 	}
-	var places []place
+	known, places := slices.Concat(p.places, p.remembered), make([]place, 0, len(texts))
 	for _, text := range texts {
 		k := key(p.cfg.Federation, text)
-		known := slices.Concat(p.places, p.remembered)
 		if i := slices.IndexFunc(known, func(old place) bool { return old.key == k }); i >= 0 {
 			places = append(places, known[i])
 		} else {

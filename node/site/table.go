@@ -153,10 +153,8 @@ var recordKinds = []string{bank.RecordPrefix, fee.RecordPrefix, coalloc.HomePref
 func AuditRecords(s *Site, stored iter.Seq2[string, []byte]) error {
 	kept, leases := make(map[string][]byte), make(map[string][]byte)
 	for key, value := range stored {
-		if strings.HasPrefix(key, RecordPrefix) { // most are
-			continue
-		}
 		switch begins := func(prefix string) bool { return strings.HasPrefix(key, prefix) }; {
+		case begins(RecordPrefix): // most are
 		case begins(lease.RecordPrefix):
 			leases[key] = value
 		case !begins(bank.JournalPrefix) && slices.ContainsFunc(recordKinds, begins):

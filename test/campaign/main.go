@@ -137,7 +137,9 @@ func runAll(ctx context.Context, base plan, chosen []kind, found *results, want 
 	if base.source, err = os.Getwd(); err != nil {
 		return err
 	}
-	base.commit = revision(base.source)
+	if base.commit, err = revision(ctx, base.source, "HEAD"); err != nil {
+		base.commit = "unknown"
+	}
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
 	q := &queue{chosen: chosen, found: found, want: want, seed: seed, running: map[round]int{}}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -205,11 +206,17 @@ func printTable(w io.Writer, rows []row) error {
 	return nil
 }
 
-// revision returns the commit of the tree.
-func revision(dir string) string {
-	out, err := exec.Command("git", "-C", dir, "rev-parse", "--short=12", "HEAD").Output()
+// revision returns the commit that a name stands for in the tree.
+func revision(ctx context.Context, dir, name string) (string, error) {
+	return git(ctx, dir, "rev-parse", "--short=12", "--verify", name+"^{commit}")
+}
+
+// git returns what git says of a tree.
+func git(ctx context.Context, dir string, args ...string) (string, error) {
+	cmd := exec.CommandContext(ctx, "git", append([]string{"-C", dir}, args...)...)
+	out, err := cmd.Output()
 	if err != nil {
-		return "unknown"
+		return "", fmt.Errorf("%q: %w: %s", cmd.Args, err, errorText(err))
 	}
-	return strings.TrimSpace(string(out))
+	return strings.TrimSpace(string(out)), nil
 }

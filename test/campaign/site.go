@@ -109,9 +109,12 @@ func (s *site) alive() bool {
 }
 
 // kill ends the daemon as a crash does.
-func (s *site) kill() {
+func (s *site) kill() { s.end(syscall.SIGKILL) }
+
+// end ends the daemon by a signal: a SIGTERM is that of a service manager.
+func (s *site) end(how syscall.Signal) {
 	if s.daemon != nil {
-		_ = s.daemon.Process.Signal(syscall.SIGKILL)
+		_ = s.daemon.Process.Signal(how)
 		<-s.ended
 		s.daemon = nil
 	}

@@ -19,23 +19,14 @@ const formerDefault = "HEAD~200"
 // former returns the revision that a tree's program is exchanged with: what the command line names, else the
 // last version that was released before it.
 func former(ctx context.Context, source, named string) (string, error) {
-	git := func(args ...string) (string, error) {
-		cmd := exec.CommandContext(ctx, "git", args...)
-		cmd.Dir = source
-		out, err := cmd.Output()
-		if err != nil {
-			return "", fmt.Errorf("%q: %w: %s", cmd.Args, err, errorText(err))
-		}
-		return strings.TrimSpace(string(out)), nil
-	}
 	if named == "" {
-		if tag, err := git("describe", "--tags", "--abbrev=0", "HEAD~1"); err == nil {
+		if tag, err := git(ctx, source, "describe", "--tags", "--abbrev=0", "HEAD~1"); err == nil {
 			named = tag
 		} else {
 			named = formerDefault
 		}
 	}
-	return git("rev-parse", "--short=12", "--verify", named+"^{commit}")
+	return revision(ctx, source, named)
 }
 
 // buildFormer builds the program of a revision, unless it is there.
@@ -97,7 +88,7 @@ func (w *world) exchange(older string) error {
 		s.kill()
 	} else {
 		how = "after a stop"
-		s.stop()
+		s.end(syscall.SIGTERM)
 	}
 	if s.program == older {
 		s.program = w.plan.program
@@ -113,14 +104,4 @@ func (w *world) exchange(older string) error {
 	}
 	w.out.note("went back " + how)
 	return err
-}
-
-// stop ends the daemon as a service manager does.
-func (s *site) stop() {
-	if s.daemon == nil {
-		return
-	}
-	_ = s.daemon.Process.Signal(syscall.SIGTERM)
-	<-s.ended
-	s.daemon = nil
 }
