@@ -53,12 +53,12 @@ func TestFloodsHurtNobodyElse(t *testing.T) {
 			}
 		})
 	}
-	// The bans are listed, and can be lifted.
+	// The bans are listed, ordered by end, and can be lifted: the last has longest to go.
 	reply, err := w.at.client.Bans(t.Context())
 	if err != nil || len(reply.Bans) == 0 {
 		t.Fatalf("no bans: %v", err)
 	}
-	b := reply.Bans[0]
+	b := reply.Bans[len(reply.Bans)-1]
 	for _, code := range []int{0, 4} {
 		cmd := w.at.run(t.Context(), program, "peers", "unban", b.Peer)
 		out, _ := cmd.CombinedOutput()
