@@ -59,7 +59,8 @@ type writtenPilot struct {
 	Note note
 }
 
-// silence is how long a pilot that runs nothing waits for its daemon: a restart takes less.
+// silence is how long a pilot that runs nothing waits for its daemon: a restart takes less. One of a
+// lease waits until the lease ends: its lender would take it for dead, and the lease for broken.
 const silence = 45 * grid.Second
 
 // ownMark is in the IDs of the site's own pilots, as whose tasks they are counted: no job is
@@ -96,6 +97,9 @@ func (e *Engine) preparePilot(j *job) error {
 	w.PilotOrder = shim.PilotOrder{
 		Name: j.name, Go: e.orders.path(j.name, ".go"), Gone: e.orders.path(j.name, ".gone.{RUN}"), End: e.orders.path(j.name, ".end"),
 		Home: e.orders.path(j.name, homeEnd), Daemon: filepath.Join(e.orders.dir, addressFile), Key: filepath.Join(e.orders.dir, keyFile), Silence: cmp.Or(e.cfg.silence, silence),
+	}
+	if j.note.Pilot.Lease != 0 {
+		w.Silence = grid.SpanMax
 	}
 	text, err := json.Marshal(w)
 	if err != nil {

@@ -70,7 +70,7 @@ func (b *bench) overs(n int) (all []*pilot.Over) {
 }
 
 func TestPilotsOfLeases(t *testing.T) {
-	b := newBench(t, real.Config{Name: "lent", Nodes: 2, Processors: 2}, func(c *Config) { c.silence = 5 * grid.Second })
+	b := newBench(t, real.Config{Name: "lent", Nodes: 2, Processors: 2}, func(c *Config) { c.silence = grid.Second })
 	home := b.lend(7, 3, grid.Minute) // two on one node, one on the other
 
 	t.Run("a squad runs on all nodes", func(t *testing.T) {
@@ -99,7 +99,7 @@ func TestPilotsOfLeases(t *testing.T) {
 		b.Forget(7, task.ID)
 	})
 
-	t.Run("stopped, and found again by another daemon", func(t *testing.T) {
+	t.Run("stopped, and found again by another daemon, later than a pilot waits that is nobody's", func(t *testing.T) {
 		stopped, goes := b.task(1, "sleep 1000"), b.task(2, "sleep 2; exit 4")
 		b.Launch(7, &stopped)
 		b.Launch(7, &goes)
@@ -109,6 +109,7 @@ func TestPilotsOfLeases(t *testing.T) {
 		}
 		b.Forget(7, stopped.ID)
 		b.Close()
+		time.Sleep(5 * time.Second) // the task ends, and the pilot waits
 		if running, ended := b.open(); len(running) != 1 || running[0].Task != home.ID || len(ended) != 0 {
 			t.Errorf("%v run and %v have ended, want the pilot only", running, ended)
 		}
