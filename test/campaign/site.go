@@ -109,15 +109,32 @@ func (s *site) alive() bool {
 }
 
 // kill ends the daemon as a crash does.
-func (s *site) kill() { s.end(syscall.SIGKILL) }
-
-// end ends the daemon by a signal: a SIGTERM is that of a service manager.
-func (s *site) end(how syscall.Signal) {
+func (s *site) kill() {
 	if s.daemon != nil {
-		_ = s.daemon.Process.Signal(how)
+		_ = s.daemon.Process.Kill()
 		<-s.ended
 		s.daemon = nil
 	}
+}
+
+// stop ends the daemon as a service manager does. One that does not end in time is a promise broken: its log says
+// what it waited for.
+func (s *site) stop(within time.Duration) {
+	if s.daemon == nil {
+		return
+	}
+	_ = s.daemon.Process.Signal(syscall.SIGTERM)
+	select {
+	case <-s.ended:
+	case <-time.After(within):
+		s.w.out.breaks("the daemon of %s has not ended %v after it was told to", s.name, within)
+		_ = s.daemon.Process.Signal(syscall.SIGQUIT)
+		select {
+		case <-s.ended:
+		case <-time.After(time.Second):
+		}
+	}
+	s.kill()
 }
 
 // sees returns once the site's directory lists so many sites.

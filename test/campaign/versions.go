@@ -8,7 +8,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"syscall"
 
 	"gridnode/test/realsite"
 )
@@ -88,7 +87,7 @@ func (w *world) exchange(older string) error {
 		s.kill()
 	} else {
 		how = "after a stop"
-		s.end(syscall.SIGTERM)
+		s.stop(patience)
 	}
 	if s.program == older {
 		s.program = w.plan.program
