@@ -147,23 +147,12 @@ func (o *Order) follow() (code int, err error) {
 
 // ReadEnd returns what the file of an end says, nil if there is none.
 func ReadEnd(path string) (*Ended, error) {
-	info, err := os.Stat(path)
+	e, err := readFile[Ended](path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
 	if err != nil {
 		return nil, err
-	}
-	if info.Size() > orderMax {
-		return nil, fmt.Errorf("%s has %d bytes", path, info.Size())
-	}
-	text, err := os.ReadFile(path)
-	if err != nil {
-		return nil, err
-	}
-	e := new(Ended)
-	if err := json.Unmarshal(text, e); err != nil {
-		return nil, fmt.Errorf("%s: %w", path, err)
 	}
 	if e.ExitCode < 0 || e.ExitCode > 255 || len(e.Reason) > 256 || e.Start < 0 || e.End < e.Start {
 		return nil, fmt.Errorf("%s is out of bounds", path)
@@ -225,6 +214,20 @@ func beat(path string) (stop func()) {
 
 // readOrder reads an order and checks it as one that comes from a daemon.
 func readOrder(path string) (*Order, error) {
+	o, err := readFile[Order](path)
+	if err != nil {
+		return nil, err
+	}
+	if err := o.Spec.check(); err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	o.gone = o.Gone
+	o.Gone, err = goneOf(o.Gone)
+	return o, err
+}
+
+// readFile reads a file of JSON that lies where the cluster's machines see it.
+func readFile[T any](path string) (*T, error) {
 	info, err := os.Stat(path)
 	if err != nil {
 		return nil, err
@@ -236,19 +239,20 @@ func readOrder(path string) (*Order, error) {
 	if err != nil {
 		return nil, err
 	}
-	o := new(Order)
-	if err := json.Unmarshal(text, o); err != nil {
+	v := new(T)
+	if err := json.Unmarshal(text, v); err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
-	if err := o.Spec.check(); err != nil {
-		return nil, fmt.Errorf("%s: %w", path, err)
-	}
+	return v, nil
+}
+
+// goneOf returns the path of a Gone in this run.
+func goneOf(gone string) (string, error) {
 	run := os.Getenv(ClusterEnv)
 	if strings.ContainsAny(run, "/\x00") {
-		return nil, fmt.Errorf("%s=%q is no number", ClusterEnv, run)
+		return "", fmt.Errorf("%s=%q is no number", ClusterEnv, run)
 	}
-	o.gone, o.Gone = o.Gone, strings.ReplaceAll(o.Gone, RunWord, run)
-	return o, nil
+	return strings.ReplaceAll(gone, RunWord, run), nil
 }
 
 // run runs the task under a shim in this process, which has a home of this machine's.

@@ -2,7 +2,6 @@ package shim
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -90,30 +89,15 @@ func pilot(path string, args []string, node bool) error {
 
 // readPilot reads and checks an order.
 func readPilot(path string) (*PilotOrder, error) {
-	info, err := os.Stat(path)
+	o, err := readFile[PilotOrder](path)
 	if err != nil {
 		return nil, err
-	}
-	if info.Size() > orderMax {
-		return nil, fmt.Errorf("%s has %d bytes, at most %d", path, info.Size(), orderMax)
-	}
-	text, err := os.ReadFile(path)
-	if err != nil {
-		return nil, err
-	}
-	o := new(PilotOrder)
-	if err := json.Unmarshal(text, o); err != nil {
-		return nil, fmt.Errorf("%s: %w", path, err)
 	}
 	if o.Name == "" || len(o.Name) > idMax || !filepath.IsAbs(o.Home) || o.Silence <= 0 || o.Silence > grid.SpanMax {
 		return nil, fmt.Errorf("%s is no order of a pilot", path)
 	}
-	run := os.Getenv(ClusterEnv)
-	if strings.ContainsAny(run, "/\x00") {
-		return nil, fmt.Errorf("%s=%q is no number", ClusterEnv, run)
-	}
-	o.Gone = strings.ReplaceAll(o.Gone, RunWord, run)
-	return o, nil
+	o.Gone, err = goneOf(o.Gone)
+	return o, err
 }
 
 // shapeOf says which part of a pilot this process is, by what the cluster says in variables.
