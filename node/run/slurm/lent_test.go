@@ -99,7 +99,7 @@ func TestPilotsOfLeases(t *testing.T) {
 		b.Forget(7, task.ID)
 	})
 
-	t.Run("stopped, and found again by another daemon, later than a pilot waits that is nobody's", func(t *testing.T) {
+	t.Run("stopped, and found again by another daemon, later than a pilot of the site's own waits", func(t *testing.T) {
 		stopped, goes := b.task(1, "sleep 1000"), b.task(2, "sleep 2; exit 4")
 		b.Launch(7, &stopped)
 		b.Launch(7, &goes)
@@ -109,7 +109,8 @@ func TestPilotsOfLeases(t *testing.T) {
 		}
 		b.Forget(7, stopped.ID)
 		b.Close()
-		time.Sleep(5 * time.Second) // the task ends, and the pilot waits
+		closed := time.Now()
+		b.until("the task has ended, and a pilot of the site's own would have", func() bool { return time.Since(closed) > 5*time.Second })
 		if running, ended := b.open(); len(running) != 1 || running[0].Task != home.ID || len(ended) != 0 {
 			t.Errorf("%v run and %v have ended, want the pilot only", running, ended)
 		}
