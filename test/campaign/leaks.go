@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"strings"
 	"time"
+
+	"gridnode/test/realsite"
 )
 
 // leakPatience is how long what is under way may take to come back once all jobs are over: a
@@ -19,7 +21,7 @@ func (w *world) leaks(ctx context.Context) error {
 	wait, cancel := context.WithTimeout(ctx, leakPatience)
 	defer cancel()
 	var left []string
-	_ = until(wait, func() (bool, error) {
+	_ = realsite.Until(wait, 100*time.Millisecond, func() (bool, error) {
 		left = w.left(wait)
 		if len(left) > 0 {
 			pause(wait, time.Second)

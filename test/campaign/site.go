@@ -138,27 +138,7 @@ func (s *site) stop(within time.Duration) {
 }
 
 // sees returns once the site's directory lists so many sites.
-func (s *site) sees(ctx context.Context, n int) error {
-	return until(ctx, func() (bool, error) {
-		reply, err := s.client.Quotes(ctx, nil)
-		return err == nil && len(reply.Sites) >= n, err
-	})
-}
-
-// until asks until the answer is yes.
-func until(ctx context.Context, done func() (bool, error)) error {
-	for {
-		ok, err := done()
-		if ok {
-			return nil
-		}
-		select {
-		case <-ctx.Done():
-			return errors.Join(err, ctx.Err())
-		case <-time.After(100 * time.Millisecond):
-		}
-	}
-}
+func (s *site) sees(ctx context.Context, n int) error { return realsite.Sees(ctx, s.client, n) }
 
 // pause waits.
 func pause(ctx context.Context, d time.Duration) {

@@ -14,6 +14,7 @@ import (
 	"gridnode/grid"
 	"gridnode/node/api"
 	"gridnode/node/member"
+	"gridnode/test/realsite"
 )
 
 // world is three sites on this machine that run each other's jobs, lend to each other and pay by
@@ -181,7 +182,7 @@ func (w *world) siteOf(name string) *site {
 // await returns once a job is over.
 func (w *world) await(ctx context.Context, r *record) error {
 	s := w.siteOf(r.Home)
-	return until(ctx, func() (bool, error) {
+	return realsite.Until(ctx, 100*time.Millisecond, func() (bool, error) {
 		reply, err := s.client.Wait(ctx, api.IDsRequest{IDs: []string{r.ID}, Timeout: api.Seconds(10 * grid.Second)})
 		if e := new(api.Error); errors.As(err, &e) {
 			return true, nil // look says what is wrong

@@ -7,11 +7,11 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"runtime"
 	"strings"
 	"sync"
 	"sync/atomic"
-	"syscall"
+
+	"gridnode/test/realsite"
 )
 
 // local is the flood of users of the site itself.
@@ -25,7 +25,7 @@ const (
 
 // floodSubmissions submits jobs, which are held, through the socket.
 func floodSubmissions(ctx context.Context, t *talker, sent *atomic.Int64) error {
-	dial := func(context.Context, string, string) (net.Conn, error) { return dialAs(t.user, t.socket) }
+	dial := func(context.Context, string, string) (net.Conn, error) { return realsite.DialAs(t.user, t.socket) }
 	client := &http.Client{Transport: &http.Transport{DialContext: dial, MaxIdleConnsPerHost: userConnections}}
 	defer client.CloseIdleConnections()
 	job := map[string]any{"args": []string{"true"}, "hold": true}
@@ -75,26 +75,4 @@ func submit(ctx context.Context, client *http.Client, body string) error {
 		return err
 	}
 	return fmt.Errorf("the site answers %s: %.200s", answer.Status, text)
-}
-
-// dialAs connects to a socket as an account. The thread that became it ends.
-func dialAs(uid int, socket string) (conn net.Conn, err error) {
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		runtime.LockOSThread() // never unlocked
-		if _, _, errno := syscall.RawSyscall(syscall.SYS_SETGROUPS, 0, 0, 0); errno != 0 {
-			err = errno
-			return
-		}
-		for _, call := range []uintptr{syscall.SYS_SETRESGID, syscall.SYS_SETRESUID} {
-			if _, _, errno := syscall.RawSyscall(call, uintptr(uid), uintptr(uid), uintptr(uid)); errno != 0 {
-				err = errno
-				return
-			}
-		}
-		conn, err = net.Dial("unix", socket)
-	}()
-	<-done
-	return conn, err
 }

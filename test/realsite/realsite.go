@@ -1,5 +1,5 @@
 // Package realsite starts daemons of real sites for tests and measurements that run the program
-// itself: a port to listen at, the certificates of a member, and the start. What sites there
+// itself: a port to listen at, the certificates of a member, the start, and what is waited for. What sites there
 // are, and what is done with them, is for each of those to say.
 package realsite
 

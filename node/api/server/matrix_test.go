@@ -10,9 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
-	"runtime"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -20,6 +18,7 @@ import (
 	"gridnode/node/access"
 	"gridnode/node/api"
 	"gridnode/node/member"
+	"gridnode/test/realsite"
 )
 
 // row is one line of the table of docs/users.md.
@@ -183,7 +182,7 @@ func doors(t *testing.T, b *apiBench, tokens *access.Tokens) []door {
 	uids := map[string]int{"no token": strangerUID, "user": annUID, "other user": benUID, "operator": operatorUID, "admin": adminUID}
 	clients := map[string]*http.Client{}
 	for who, uid := range uids {
-		transport := &http.Transport{Dial: func(_, _ string) (net.Conn, error) { return dialAs(uid, socket) }}
+		transport := &http.Transport{Dial: func(_, _ string) (net.Conn, error) { return realsite.DialAs(uid, socket) }}
 		t.Cleanup(transport.CloseIdleConnections)
 		clients[who] = &http.Client{Transport: transport}
 	}
@@ -193,28 +192,6 @@ func doors(t *testing.T, b *apiBench, tokens *access.Tokens) []door {
 		}
 		return send(clients[who], "http://gridnode", "", method, path, body)
 	}})
-}
-
-// dialAs connects to a socket as an account. The thread that took it ends.
-func dialAs(uid int, socket string) (conn net.Conn, err error) {
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		runtime.LockOSThread() // never unlocked
-		if _, _, errno := syscall.RawSyscall(syscall.SYS_SETGROUPS, 0, 0, 0); errno != 0 {
-			err = errno
-			return
-		}
-		for _, call := range []uintptr{syscall.SYS_SETRESGID, syscall.SYS_SETRESUID} {
-			if _, _, errno := syscall.RawSyscall(call, uintptr(uid), uintptr(uid), uintptr(uid)); errno != 0 {
-				err = errno
-				return
-			}
-		}
-		conn, err = net.Dial("unix", socket)
-	}()
-	<-done
-	return conn, err
 }
 
 // bodies are what the calls of the matrix send; others send {}. JOB is the user's job.

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"gridnode/node/api"
+	"gridnode/test/realsite"
 	"gridnode/test/slurm"
 )
 
@@ -213,7 +214,7 @@ func (o *ordeal) round(ctx context.Context, v victim, t *tally, say func(string,
 	if v.saved { // no other runs then, nor ends: one of the other site may come later than one that was submitted after it
 		running, wanted, wait = jobs[:o.cluster.Processors], o.cluster.Processors, wait/4
 	}
-	if err := until(ctx, func() (bool, error) { return o.begun(running) >= wanted, nil }); err != nil {
+	if err := realsite.Until(ctx, untilPause, func() (bool, error) { return o.begun(running) >= wanted, nil }); err != nil {
 		return fmt.Errorf("no job begins: %w", err)
 	}
 	if v.saved {
@@ -344,7 +345,7 @@ func (o *ordeal) records(ctx context.Context, j sent) (records []string, err err
 	if j.code != 0 {
 		state = "FAILED"
 	}
-	err = until(ctx, func() (bool, error) {
+	err = realsite.Until(ctx, untilPause, func() (bool, error) {
 		out, err := o.cluster.Command(ctx, "sacct", "-X", "-D", "-n", "-P", "-o", "JobName%80,State,ExitCode,JobID").Output()
 		if err != nil {
 			return false, err

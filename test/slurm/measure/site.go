@@ -179,27 +179,7 @@ func (s *site) kill() {
 }
 
 // sees returns once the site's directory lists so many sites.
-func (s *site) sees(ctx context.Context, n int) error {
-	return until(ctx, func() (bool, error) {
-		reply, err := s.client.Quotes(ctx, nil)
-		return err == nil && len(reply.Sites) >= n, err
-	})
-}
+func (s *site) sees(ctx context.Context, n int) error { return realsite.Sees(ctx, s.client, n) }
 
-// until asks until the answer is yes.
-func until(ctx context.Context, done func() (bool, error)) error {
-	for {
-		ok, err := done()
-		if ok {
-			return nil
-		}
-		select {
-		case <-ctx.Done():
-			if err == nil {
-				err = ctx.Err()
-			}
-			return err
-		case <-time.After(20 * time.Millisecond):
-		}
-	}
-}
+// untilPause is as exact as anything here is measured that is waited for.
+const untilPause = 20 * time.Millisecond

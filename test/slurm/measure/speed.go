@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"gridnode/node/api"
+	"gridnode/test/realsite"
 	"gridnode/test/slurm"
 )
 
@@ -90,7 +91,7 @@ func (s *speed) keepPilots(ctx context.Context, most int) error {
 
 // inPilot returns once small jobs of a site run in its pilot.
 func inPilot(ctx context.Context, s *site, c *slurm.Cluster) error {
-	return until(ctx, func() (bool, error) {
+	return realsite.Until(ctx, untilPause, func() (bool, error) {
 		out, err := c.Command(ctx, "squeue", "-h", "-t", "RUNNING", "-o", "%i").Output()
 		pilot := strings.TrimSpace(string(out))
 		if err != nil || pilot == "" || strings.Contains(pilot, "\n") {
@@ -119,7 +120,7 @@ func (s *speed) endSites(ctx context.Context) error {
 		for _, id := range strings.Fields(string(out)) {
 			_ = c.Command(ctx, "scancel", id).Run() // what is left is seen
 		}
-		err = until(ctx, func() (bool, error) {
+		err = realsite.Until(ctx, untilPause, func() (bool, error) {
 			out, err := c.Command(ctx, "squeue", "-h").Output()
 			return err == nil && len(out) == 0, err
 		})
@@ -240,7 +241,7 @@ func (s *speed) commanded(ctx context.Context, name string, n int, command func(
 		return failed
 	}
 	var text []byte
-	err := until(ctx, func() (done bool, err error) {
+	err := realsite.Until(ctx, untilPause, func() (done bool, err error) {
 		text, err = os.ReadFile(ran)
 		return bytes.Count(text, []byte{'\n'}) >= n, err
 	})
