@@ -45,6 +45,21 @@ func TestHonestRateIsNeverHeld(t *testing.T) {
 	}
 }
 
+// TestRestSavesOneBurst: however long nobody asks, a burst may follow and no more.
+func TestRestSavesOneBurst(t *testing.T) {
+	b := NewBucket(start, 10, 20)
+	for _, now := range []time.Time{start, start.Add(24 * time.Hour), start.Add(48 * time.Hour)} {
+		for n := range 20 {
+			if !b.Try(now, 1) {
+				t.Fatalf("after %v: %d of a burst", now.Sub(start), n)
+			}
+		}
+		if b.Try(now, 1) || b.Full(now) {
+			t.Errorf("after %v: more than a burst", now.Sub(start))
+		}
+	}
+}
+
 // TestShortExcessIsForgiven: what was under way when a connection stood still comes at
 // once, now and then.
 func TestShortExcessIsForgiven(t *testing.T) {
@@ -88,6 +103,12 @@ func TestSlowPeers(t *testing.T) {
 	}
 	if why == "" {
 		t.Errorf("not banned after %d times", SlowMax)
+	}
+	for range 10 * SlowMax { // so seldom that none is of the same span as the first of so many
+		now = now.Add(SlowSpan/(SlowMax-1) + time.Second)
+		if why := m.Slow(now, "seldom"); why != "" {
+			t.Fatalf("slow now and then: %s", why)
+		}
 	}
 }
 
@@ -167,5 +188,49 @@ func TestBansAreBounded(t *testing.T) {
 	}
 	if list := b.List(now.Add(time.Second)); len(list) != bansMax || list[len(list)-1].Peer != fmt.Sprint("p", bansMax+99) {
 		t.Errorf("%d bans are listed", len(list))
+	}
+}
+
+// TestBanThatEndsFirstIsKept: who is banned again takes nobody's room, its own either: bans are as many as may
+// be, and it is known for how long to ban it.
+func TestBanThatEndsFirstIsKept(t *testing.T) {
+	b, now := NewBans(), start
+	first, _ := b.Peer(now, "again", "192.0.2.1", "flood")
+	for i := range bansMax - 1 {
+		b.Peer(now.Add(time.Second), fmt.Sprint("p", i), "", "flood")
+	}
+	for i := range bansAddressMax - 1 {
+		b.Address(now.Add(time.Second), fmt.Sprint("a", i), "flood")
+	}
+	ban, _ := b.Peer(first.Until, "again", "192.0.2.1", "flood")
+	if span := ban.Until.Sub(first.Until); ban.Times != 2 || span != 2*banFirst {
+		t.Errorf("the second ban lasts %v and is number %d", span, ban.Times)
+	}
+	if len(b.peers) != bansMax || len(b.addresses) != bansAddressMax {
+		t.Errorf("%d peers and %d addresses, want %d and %d", len(b.peers), len(b.addresses), bansMax, bansAddressMax)
+	}
+}
+
+// TestLiftedWithItsAddress: what was noted of the address of a peer goes with its ban, and the address with it.
+func TestLiftedWithItsAddress(t *testing.T) {
+	b, now := NewBans(), start
+	for i := range addressPeers {
+		b.Peer(now, fmt.Sprint(i), "192.0.2.2", "flood")
+	}
+	if !b.BarsAddress(now, "192.0.2.2") || !b.Lift("0") || b.Bars(now, "0") || b.BarsAddress(now, "192.0.2.2") {
+		t.Error("the address stays banned when the ban of a peer of it is lifted")
+	}
+}
+
+// TestManyPeersForgiveNobody: those that are remembered as they were above their allowance are not forgotten for others.
+func TestManyPeersForgiveNobody(t *testing.T) {
+	m, now := NewMeters(&Table), start
+	line := Table[Other]
+	m.Draw(now, "bad", Other, line.Burst+line.Rate, 1)
+	for i := range metersMax + 10 {
+		m.Draw(now.Add(2*sweepPause), fmt.Sprint("p", i), Market, 0, 0)
+	}
+	if u := m.Usage("bad"); u.Held == 0 {
+		t.Error("a peer is forgotten that was above its allowance a moment ago")
 	}
 }

@@ -52,15 +52,13 @@ func NewBans() *Bans {
 func (b *Bans) Peer(now time.Time, peer, address, why string) (ban Ban, also string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	room(b.peers, bansMax, now)
-	p := entry(b.peers, peer)
+	p := entry(b.peers, peer, bansMax, now)
 	p.Peer, p.Address = peer, address
 	p.again(now, why, banMost)
 	if address == "" {
 		return p.Ban, ""
 	}
-	room(b.addresses, bansAddressMax, now)
-	a := entry(b.addresses, address)
+	a := entry(b.addresses, address, bansAddressMax, now)
 	a.Address = address
 	a.forget(now)
 	if !slices.Contains(a.peers, peer) {
@@ -79,8 +77,7 @@ func (b *Bans) Peer(now time.Time, peer, address, why string) (ban Ban, also str
 func (b *Bans) Address(now time.Time, address, why string) Ban {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	room(b.addresses, bansAddressMax, now)
-	a := entry(b.addresses, address)
+	a := entry(b.addresses, address, bansAddressMax, now)
 	a.Address = address
 	a.again(now, why, addressMost)
 	return a.Ban
@@ -112,9 +109,11 @@ func (r *banned) forget(now time.Time) {
 	r.at = from.Add(time.Duration(spans) * banForgotten)
 }
 
-func entry(of map[string]*banned, key string) *banned {
+// entry returns what has been noted under a key. What is noted anew may take the room of another one.
+func entry(of map[string]*banned, key string, most int, now time.Time) *banned {
 	r := of[key]
 	if r == nil {
+		room(of, most, now)
 		r = &banned{}
 		of[key] = r
 	}
