@@ -1,6 +1,7 @@
 package store
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"os"
@@ -124,5 +125,26 @@ func TestAnchorOfNoUse(t *testing.T) {
 		if text, err := os.ReadFile(dir + ".anchor"); err != nil || !strings.Contains(string(text), `"batch":1}`) {
 			t.Errorf("%s: it became %s, %v", name, text, err)
 		}
+	}
+}
+
+// TestAnchorIsSynced: an anchor whose content may not be on disk takes the place of none.
+func TestAnchorIsSynced(t *testing.T) {
+	dir := filepath.Join(memoryDir(t), "store")
+	s := openTest(t, dir)
+	defer closeTest(t, s)
+	commit(t, s, "k", "v")
+	before, err := os.ReadFile(s.anchorPath())
+	if err == nil {
+		err = os.Symlink(os.DevNull, s.anchorPath()+".tmp") // takes every byte and cannot be synced
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.writeAnchor(); err == nil {
+		t.Error("an anchor counts as written that was not synced")
+	}
+	if after, err := os.ReadFile(s.anchorPath()); err != nil || !bytes.Equal(before, after) {
+		t.Errorf("the anchor is %q, %v; was %q", after, err, before)
 	}
 }

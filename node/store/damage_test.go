@@ -425,7 +425,7 @@ func TestStateKeepsItsLog(t *testing.T) {
 	}
 }
 
-// TestStateHasItsName: a state whose name may not be on disk is none.
+// TestStateHasItsName: a state or a log whose name may not be on disk is none.
 func TestStateHasItsName(t *testing.T) {
 	m := mirror{dir: ".", owner: identity{Format: 1, Site: "a"}.encode()}
 	t.Chdir(t.TempDir())
@@ -446,6 +446,13 @@ func TestStateHasItsName(t *testing.T) {
 		t.Errorf("a state of %d bytes counts as written (%v) though its name is not on disk", size, err)
 	}
 	if _, err := os.Stat(m.path(7, "state")); err != nil {
+		t.Errorf("it has not got that far: %v", err)
+	}
+	m.seq = 8
+	if err := m.rotate(); err == nil || m.log != nil {
+		t.Errorf("a log is gone on with (%v) though its name is not on disk", err)
+	}
+	if _, err := os.Stat(m.path(8, "log")); err != nil {
 		t.Errorf("it has not got that far: %v", err)
 	}
 }
@@ -481,6 +488,14 @@ func TestPartsAreNumbered(t *testing.T) {
 	if held, err := load(m.dir, id); err != nil || held.damage != nil || held.seq != 2 || m.seq != 2 {
 		t.Errorf("the log ends with batch %d (damage %v, %v), the mirror with %d, want 2", held.seq, held.damage, err, m.seq)
 	}
+	b.Reset() // nothing of it is in the next
+	b.Set("next", []byte("n"))
+	if err := m.append(&b); err != nil {
+		t.Fatal(err)
+	}
+	if held, err := load(m.dir, id); err != nil || held.damage != nil || held.seq != 3 || held.records["k"].offset >= held.records["next"].offset {
+		t.Errorf("after a small batch the log ends with batch %d (damage %v, %v), want 3", held.seq, held.damage, err)
+	}
 }
 
 // TestManyAreTakenBack: whatever Badger has and the mirror has not goes, however much it is.
@@ -502,5 +517,38 @@ func TestManyAreTakenBack(t *testing.T) {
 	expect(t, s, map[string]string{"a": "1", "z": "2"})
 	if n := s.Stats().Removed; n != extra {
 		t.Errorf("%d records were removed, want %d", n, extra)
+	}
+}
+
+// TestLogOfNoUse: of a log that is damaged from its beginning nobody knows how many batches it held. Badger that
+// ends where it begins may lack all of them.
+func TestLogOfNoUse(t *testing.T) {
+	dir := memoryDir(t)
+	s := openTest(t, dir)
+	commit(t, s, "a", "1", "b", "2")
+	closeTest(t, s)
+	if err := os.RemoveAll(filepath.Join(dir, "mirror")); err != nil {
+		t.Fatal(err)
+	}
+	closeTest(t, openTest(t, dir)) // makes it anew: a state, and a log behind it
+	before := crash(t, dir)
+	s = openTest(t, dir)
+	commit(t, s, "c", "3")
+	hurt := crash(t, dir)
+	closeTest(t, s)
+	badger := filepath.Join(hurt, "badger-1")
+	if err := os.RemoveAll(badger); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Rename(filepath.Join(before, "badger-1"), badger); err != nil {
+		t.Fatal(err)
+	}
+	for _, log := range pick(t, hurt, "mirror/*.log") {
+		if err := os.WriteFile(log, bytes.Repeat([]byte("garbage "), 100), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := Open(hurt, testOptions(t)); !errors.Is(err, ErrDamaged) {
+		t.Errorf("got %v, want ErrDamaged: the last batch is nowhere", err)
 	}
 }

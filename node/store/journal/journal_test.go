@@ -2,10 +2,13 @@ package journal
 
 import (
 	"bytes"
+	"encoding/binary"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -91,6 +94,9 @@ func TestTornTailIsCutAtEveryByte(t *testing.T) {
 		}
 		if tail.Records != 1 || tail.Size != offsets[1] {
 			t.Fatalf("cut at %d: tail %+v, want the first record only", end, tail)
+		}
+		if info, err := os.Stat(path); err != nil || info.Size() != offsets[1] {
+			t.Fatalf("cut at %d: a torn tail is left behind the first record: %d bytes, %v", end, info.Size(), err)
 		}
 		if _, err := j.Append([]byte("third")); err != nil {
 			t.Fatal(err)
@@ -273,5 +279,37 @@ func BenchmarkAppendSync(b *testing.B) {
 				}
 			}
 		})
+	}
+}
+
+// TestFrameIsAsEver: journals of earlier releases are read.
+func TestFrameIsAsEver(t *testing.T) {
+	const want = "676a6c31060000008381a4bb7265636f7264"
+	if got := hex.EncodeToString(appendFrame(nil, 4096, []byte("record"))); got != want {
+		t.Errorf("a frame is %s, was %s", got, want)
+	}
+}
+
+// TestDamagedLengthTakesNoMemory: a length beyond all bounds is damage, whatever memory there is.
+func TestDamagedLengthTakesNoMemory(t *testing.T) {
+	path, offsets := write(t, 0, "first", "second")
+	whole, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const length = 1 << 30
+	binary.LittleEndian.PutUint32(whole[offsets[1]+4:], length)
+	if err := os.WriteFile(path, whole, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	got, tail := read(t, path)
+	runtime.ReadMemStats(&after)
+	if fmt.Sprint(got) != "[first]" || tail.Torn == 0 {
+		t.Errorf("got %q, %+v", got, tail)
+	}
+	if n := after.TotalAlloc - before.TotalAlloc; n > length/2 {
+		t.Errorf("%d bytes were taken for a record that says it has %d", n, length)
 	}
 }

@@ -252,3 +252,44 @@ func TestReadEnds(t *testing.T) {
 		t.Errorf("%d, %v", seen, err)
 	}
 }
+
+// TestHalfALineIsNotRead: what is being written, or was cut short, is no line yet.
+func TestHalfALineIsNotRead(t *testing.T) {
+	dir := t.TempDir()
+	if err := mustOpen(t, dir, options(1000, 9)).Append(some(1, 3)); err != nil {
+		t.Fatal(err)
+	}
+	file, err := os.OpenFile(filepath.Join(dir, name(1)), os.O_WRONLY|os.O_APPEND, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	if _, err := file.Write(some(4, 4)[0]); err != nil { // without its end
+		t.Fatal(err)
+	}
+	if got := numbers(t, dir); !slices.Equal(got, span(1, 3)) {
+		t.Errorf("read %v, want what is whole", got)
+	}
+}
+
+// TestAfterAnErrorTheFileIsRead: nothing is written behind what may be half a line.
+func TestAfterAnErrorTheFileIsRead(t *testing.T) {
+	dir := t.TempDir()
+	g := mustOpen(t, dir, options(1000, 9))
+	for _, n := range []uint64{1, 4} {
+		g.step = func() error { return nil }
+		if err := g.Append(some(n, n)); err != nil {
+			t.Fatal(err)
+		}
+		steps := 0
+		g.step = func() error { // all is written, and not synced
+			if steps++; steps == 2 {
+				return errors.New("the disk")
+			}
+			return nil
+		}
+		if err := g.Append(some(n+1, n+2)); err == nil || g.file != nil {
+			t.Errorf("after an error (%v) the log goes on with the file as it was", err)
+		}
+	}
+}
