@@ -121,6 +121,9 @@ func TestCheckJobNamesTheField(t *testing.T) {
 		{"too nice", "nice", func(j *grid.Job) { j.Terms = &grid.Terms{Nice: grid.NiceMax + 1} }},
 		{"program", "program", func(j *grid.Job) { j.Command = &grid.Command{} }},
 		{"NUL", "NUL", func(j *grid.Job) { j.Command = &grid.Command{Args: []string{"a\x00b"}} }},
+		{"environment", "command of", func(j *grid.Job) {
+			j.Command = &grid.Command{Args: []string{"a"}, Env: []string{strings.Repeat("e", 48<<10)}}
+		}},
 		{"command", "command of", func(j *grid.Job) { j.Command = &grid.Command{Args: []string{strings.Repeat("a", 48<<10)}} }},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -378,5 +381,16 @@ func TestCounterSince(t *testing.T) {
 	}
 	if now.Subtract(&before); now != (wire.Counter{}) {
 		t.Errorf("of what was counted before is left: sent %+v, received %+v, malformed %d", now.SentOf(wire.MarketNegotiate), now.ReceivedOf(wire.MarketReply), now.Malformed)
+	}
+}
+
+// TestJobAbroad: whom to notify only a job's home is to know.
+func TestJobAbroad(t *testing.T) {
+	j := &grid.Job{ID: grid.JobID{Lo: 1}, Home: "h", Terms: &grid.Terms{Notify: "mail:somebody@example.org", Nice: 7}}
+	if p := wire.JobAbroad(j); len(p.Terms.Notify) > 0 || p.Terms.Nice != 7 || p.Home != "h" {
+		t.Errorf("abroad: %v", p)
+	}
+	if p := wire.JobProto(j); string(p.Terms.Notify) != j.Terms.Notify {
+		t.Errorf("at home: %v", p)
 	}
 }
