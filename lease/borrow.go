@@ -179,6 +179,7 @@ func (b *Book) Renew(now grid.Time, id ID, span grid.Time, out *grid.Outbox) err
 		return fmt.Errorf("renew lease %d for %d µs, want more than 0 and at most %v: %w", id.Number, int64(span), SpanLimit, ErrBounds)
 	}
 	e.wanted = span
+	e.retry = min(e.retry, now+e.pause) // nothing may be left of what was agreed
 	e.sendRenew(now, out)
 	b.armBorrower(e)
 	return nil

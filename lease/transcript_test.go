@@ -319,7 +319,7 @@ func (s *scriptSite) turn(do func(out *grid.Outbox)) {
 		}
 		s.x.printf("%s: job %d starts on own processors", s.id, r.ID.Job.Lo)
 	}
-	if err := cmp.Or(Audit(s.book), AuditRequests(s.match), s.audit()); err != nil {
+	if err := cmp.Or(Audit(s.x.now, s.book), AuditRequests(s.match), s.audit()); err != nil {
 		s.x.t.Errorf("%s: %s: %v", s.id, s.x.d.Cmd, err)
 	}
 }

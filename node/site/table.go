@@ -258,7 +258,7 @@ func Audit(now grid.Time, s *Site) error {
 		}
 	}
 	if s.loans != nil {
-		if err := lease.Audit(s.loans.book); err != nil {
+		if err := lease.Audit(now, s.loans.book); err != nil {
 			return err
 		}
 	}
@@ -268,7 +268,7 @@ func Audit(now grid.Time, s *Site) error {
 		}
 	}
 	if s.gangs != nil {
-		if err := s.gangs.audit(); err != nil {
+		if err := s.gangs.audit(now); err != nil {
 			return err
 		}
 	}

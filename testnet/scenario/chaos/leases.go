@@ -185,7 +185,7 @@ func (w *leaseWatch) look(now grid.Time, at int) {
 	for l := range lease.All(book) {
 		if l.Lent && l.Via > 0 {
 			w.lentOn(at, book, l)
-			if err := lease.Audit(book); err != nil { // of others a boundWatch asks, less often
+			if err := lease.Audit(mine.Local(now), book); err != nil { // of others a boundWatch asks, less often
 				w.checks.Violated("%s: %w", w.n.ID(at), err)
 			}
 		}
