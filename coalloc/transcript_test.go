@@ -296,6 +296,11 @@ func (s *scriptSite) act(do func(out *grid.Outbox)) {
 		s.local(out.Locals[i], &out)
 		carry()
 	}
+	if s.coord != nil {
+		if err := Audit(s.x.now, s.coord, s.home, s.book); err != nil {
+			s.x.t.Errorf("%s: %s: %v", s.id, s.x.d.Cmd, err)
+		}
+	}
 }
 
 func (s *scriptSite) carry(e grid.Effect, out *grid.Outbox) {

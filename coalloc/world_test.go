@@ -193,6 +193,11 @@ func (w *world) step(n *node, in grid.Input) {
 	}
 	w.carry(n)
 	w.arm(n)
+	if n.coord != nil {
+		if err := Audit(w.now, n.coord, n.home, n.book); err != nil {
+			w.t.Errorf("%s at %v: %v", n.id, w.now, err)
+		}
+	}
 }
 
 // look is the directory: who is there, and what is idle, often a little old. While there
@@ -201,7 +206,7 @@ func (w *world) look(n *node) {
 	v := n.coord.View()
 	if w.faulty && w.rng.IntN(20) == 0 {
 		missing := grid.SiteID(rune('a' + w.rng.IntN(simLenders)))
-		v.Keep(func(id grid.SiteID) bool { return id != missing })
+		n.coord.Keep(func(id grid.SiteID) bool { return id != missing })
 	} else if v.Network == nil || len(v.Sites) <= simLenders {
 		for i := range simLenders {
 			lender := w.nodes[grid.SiteID(rune('a'+i))]

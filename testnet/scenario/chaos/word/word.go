@@ -2,7 +2,6 @@ package word
 
 import (
 	"gridnode/grid"
-	"gridnode/lease"
 	"gridnode/market"
 	"gridnode/market/bank"
 	"gridnode/market/fee"
@@ -64,10 +63,11 @@ type Watch struct {
 	signed  map[signature]grid.Credits
 	draws   map[signature]*bank.Draw
 
-	wants map[loan]lease.Request
+	wants map[loan]*want
+	held  map[serves][]*want // to be held for one job
 	loans map[term]*lent
 	says  map[term]said
-	used  map[renewal]bool
+	used  map[renewal]said
 }
 
 // New starts to listen.
@@ -76,7 +76,7 @@ func New(c Config) *Watch {
 		Config: c, came: make(map[int]grid.Time), set: make(map[int]bool),
 		asks: make(map[request]ask), grants: make(map[guarantee]*grant), holds: make(map[name]grid.TaskID), sent: make(map[guarantee]bool),
 		runs: make(map[execution]*run), budgets: make(map[grid.JobID]grid.Credits), signed: make(map[signature]grid.Credits), draws: make(map[signature]*bank.Draw),
-		wants: make(map[loan]lease.Request), loans: make(map[term]*lent), says: make(map[term]said), used: make(map[renewal]bool),
+		wants: make(map[loan]*want), held: make(map[serves][]*want), loans: make(map[term]*lent), says: make(map[term]said), used: make(map[renewal]said),
 	}
 	c.N.Observe(testnet.Observer{Send: w.send, Event: w.event, Start: w.start, End: w.end, Turn: w.turn, Fault: func(now grid.Time, f *testnet.Fault) {
 		if f.Healing() && f.Kind.Kills() {

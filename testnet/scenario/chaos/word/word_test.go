@@ -111,6 +111,25 @@ func (s *stage) lend(change func(m *lease.Grant)) {
 	s.b(m)
 }
 
+// own lends processors of b itself for nothing, and renews that for as long as is wanted.
+func (s *stage) own(span grid.Time, change func(m *lease.Renewed)) {
+	s.lend(func(m *lease.Grant) { m.Source, m.Price = "b", 0 })
+	s.renewed(func(*lease.Renewed) {})
+	s.a(&lease.Renew{Number: 1, Epoch: 9, Sequence: 2, Stamp: s.now, Span: span})
+	s.renewed(func(m *lease.Renewed) { m.Sequence = 2; change(m) })
+}
+
+// parts has two parts of a job be asked for, one after the other, with something between.
+func (s *stage) parts(first, second grid.Time, between func()) {
+	s.a(&lease.Request{Number: 1, Span: grid.Hour, Hold: first, Subject: task.Job})
+	s.b(&lease.Grant{Number: 1, Epoch: 9, Span: grid.Hour, Hold: first, Gone: 6 * grid.Minute})
+	s.now += grid.Second
+	if between != nil {
+		between()
+	}
+	s.a(&lease.Request{Number: 2, Span: grid.Hour, Hold: second, Subject: task.Job})
+}
+
 func (s *stage) renewed(change func(m *lease.Renewed)) {
 	m := &lease.Renewed{Number: 1, Epoch: 9, Stamp: s.now, Term: 2 * grid.Minute, Limit: grid.Hour, Gone: 5 * grid.Minute}
 	change(m)
@@ -215,6 +234,30 @@ func TestWatch(t *testing.T) {
 			s.now += grid.Minute
 			s.renewed(func(*lease.Renewed) {})
 		}, "is paid for until"},
+		{"that lasts for longer than it was granted", func(s *stage) {
+			s.lend(func(m *lease.Grant) { m.Span = grid.Minute })
+			s.a(&lease.Claim{Number: 1, Epoch: 9, Sequence: 1, Stamp: s.now})
+			s.renewed(func(m *lease.Renewed) { m.Sequence = 1 })
+		}, "asked for is"},
+		{"that is renewed as wanted", func(s *stage) {
+			s.own(2*grid.Hour, func(m *lease.Renewed) { m.Limit = 2 * grid.Hour })
+		}, ""},
+		{"for longer than wanted", func(s *stage) {
+			s.own(2*grid.Hour, func(m *lease.Renewed) { m.Limit = 3 * grid.Hour })
+		}, "asked for is"},
+		{"for shorter than wanted", func(s *stage) { s.own(2*grid.Hour, func(*lease.Renewed) {}) }, "which is wanted for"},
+		{"for less than a term", func(s *stage) { s.own(0, func(m *lease.Renewed) { m.Term = grid.Minute }) }, "and could for"},
+		{"a part asked for after another", func(s *stage) { s.parts(grid.Minute, grid.Minute-grid.Second, nil) }, ""},
+		{"to be held for as long", func(s *stage) { s.parts(grid.Minute, grid.Minute, nil) }, "and what is held since"},
+		{"of another attempt", func(s *stage) {
+			s.parts(grid.Minute, grid.Minute, func() { s.a(&lease.Release{Number: 1}) })
+		}, ""},
+		{"after a refusal", func(s *stage) {
+			s.parts(grid.Minute, grid.Minute, func() { s.b(&lease.Refuse{Number: 1}) })
+		}, ""},
+		{"after its lender let it go", func(s *stage) {
+			s.parts(grid.Minute, grid.Minute, func() { s.b(&lease.Released{Number: 1}) })
+		}, ""},
 		{"a request, twice", func(s *stage) { s.a(&lease.Request{Number: 1}); s.a(&lease.Request{Number: 1, Age: 1}) }, ""},
 		{"for more", func(s *stage) { s.a(&lease.Request{Number: 1}); s.a(&lease.Request{Number: 1, Processors: 1}) }, "has asked for"},
 		{"renewals", func(s *stage) {
