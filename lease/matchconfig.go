@@ -2,6 +2,7 @@ package lease
 
 import (
 	"fmt"
+	"slices"
 
 	"gridnode/grid"
 )
@@ -81,4 +82,12 @@ func (cfg MatchConfig) withDefaults(self grid.SiteID) (MatchConfig, error) {
 		return cfg, fmt.Errorf("lease: ordering %d, selection %d: %w", cfg.Ordering, cfg.Selection, ErrBounds)
 	}
 	return cfg, CheckLinks(self, cfg.Links)
+}
+
+// SetMembers replaces the sites outside the neighbourhood that OrderGossip may ask, too:
+// those whose reports reach this one. A member that has a link is asked as a neighbour.
+func (m *Matchmaker) SetMembers(sites []grid.SiteID) {
+	m.cfg.Members = slices.DeleteFunc(slices.Clone(sites), func(site grid.SiteID) bool {
+		return slices.ContainsFunc(m.cfg.Links, func(l Link) bool { return l.Site == site })
+	})
 }

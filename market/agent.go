@@ -78,6 +78,9 @@ func (a *Agent) CastOut(now grid.Time, site grid.SiteID, out *grid.Outbox) {
 // TakeIn says that a site is a member again.
 func (a *Agent) TakeIn(site grid.SiteID) { delete(a.office.outcasts, site) }
 
+// Outcasts returns the sites of which nothing will be heard. It is the agent's.
+func (a *Agent) Outcasts() map[grid.SiteID]bool { return a.office.outcasts }
+
 // Step applies one input at time now and appends the effects to out. What is due
 // is done first, whatever the input. now never decreases.
 func (a *Agent) Step(now grid.Time, in grid.Input, out *grid.Outbox) {

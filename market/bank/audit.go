@@ -17,7 +17,7 @@ func Audit(now grid.Time, d *Desk) error {
 		if p.state == payWithdrawn {
 			probes++
 		}
-		if err := p.audit(now); err != nil {
+		if err := p.audit(now, d); err != nil {
 			return fmt.Errorf("cheque for job %s, epoch %d, to %s: %w", p.Task.Job, p.Task.Epoch, p.Payee, err)
 		}
 	}
@@ -46,9 +46,11 @@ func Audit(now grid.Time, d *Desk) error {
 // spreadOf is a pause with what Desk.later adds to it.
 func spreadOf(pause grid.Time) grid.Time { return pause + pause/4 }
 
-func (p *payment) audit(now grid.Time) error {
+func (p *payment) audit(now grid.Time, d *Desk) error {
 	written := p.state == payHeld || p.state == payAgreed || p.state == payReturning
 	switch {
+	case d.outcasts.Has(p.Bank) && p.state != payHeld && p.state != payAgreed:
+		return fmt.Errorf("its bank is a member of the federation no longer, and is asked, in state %d", p.state)
 	case written != p.wrote:
 		return fmt.Errorf("it is written: %t, in state %d", p.wrote, p.state)
 	case p.agreed < 0 || p.agreed > p.Ceiling || p.agreed > 0 && p.state != payAgreed:
@@ -72,6 +74,8 @@ func (b *bill) audit(now grid.Time, d *Desk) error {
 		latest = max(min(latest, now+spreadOf(redeemMax)), now+drawPause)
 	}
 	switch {
+	case d.outcasts.Has(b.Bank):
+		return fmt.Errorf("its bank is a member of the federation no longer")
 	case b.Payee != d.cfg.Self:
 		return fmt.Errorf("it is for %s", b.Payee)
 	case (b.state == billRedeeming) != b.claim.about(&b.Cheque, d.cfg.Self):

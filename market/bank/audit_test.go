@@ -11,13 +11,18 @@ func TestAudit(t *testing.T) {
 	const now = grid.Hour
 	task := grid.TaskID{Job: grid.JobID{Lo: 1}, Epoch: 1}
 	cheque := Cheque{Bank: "bank", Payer: "payer", Payee: "payee", Task: task, Ceiling: 10, Expires: now + grid.Day}
-	pays := func(change func(p *payment)) func(d *Desk) {
+	pays := func(change func(p *payment), outcasts ...grid.SiteID) func(d *Desk) {
 		return func(d *Desk) {
+			for _, site := range outcasts {
+				d.outcasts.sites[site] = true
+			}
 			p := newPayment(cheque)
 			p.state, p.wrote, p.ends = payHeld, true, now+grid.Day
 			d.payments[task] = p
 			d.alarms.Set(&p.due, p.ends)
-			change(p)
+			if change(p); len(outcasts) > 0 {
+				d.alarms.Set(&p.due, now)
+			}
 		}
 	}
 	owed := func(change func(d *Desk, b *bill)) func(d *Desk) {
@@ -80,6 +85,8 @@ func TestAudit(t *testing.T) {
 		{"an open cheque that does not expire", holds(func(l *Ledger, h *hold) { l.alarms.Stop(&h.due) }), true},
 		{"an open cheque that expires late", holds(func(l *Ledger, h *hold) { l.alarms.Set(&h.due, h.Expires+1) }), true},
 		{"a spent cheque that is never forgotten", holds(func(_ *Ledger, h *hold) { h.state = holdRedeemed }), true},
+		{"a bill whose bank is an outcast", owed(func(d *Desk, b *bill) { d.outcasts.sites[b.Bank] = true }), true},
+		{"a cheque that an outcast is asked for", pays(func(p *payment) { p.state, p.wrote = payDrawing, false }, "bank"), true},
 		{"a cheque that does not count", holds(func(l *Ledger, h *hold) { l.accounts[h.Payer].holds = 0 }), true},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -57,6 +57,9 @@ func (o *Outcasts) Remove(site grid.SiteID) { delete(o.sites, site) }
 // Has reports whether a site is one.
 func (o *Outcasts) Has(site grid.SiteID) bool { return o.sites[site] }
 
+// Len returns how many sites are.
+func (o *Outcasts) Len() int { return len(o.sites) }
+
 func (c *Config) bankless() string {
 	return fmt.Sprintf("this site's bank %s is a member of the federation no longer: its owner has to name another (bank.site)", c.Bank)
 }

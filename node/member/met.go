@@ -90,6 +90,15 @@ func (r *Roll) Outcast(site grid.SiteID) bool {
 	return k != nil && k.outcast
 }
 
+// Outcasts yields the sites that are Outcast, in the order in which they were met.
+func (r *Roll) Outcasts(yield func(site grid.SiteID) bool) {
+	for _, site := range r.metOrder {
+		if r.Outcast(site) && !yield(site) {
+			return
+		}
+	}
+}
+
 // Excluded reports whether this site itself was revoked.
 func (r *Roll) Excluded() bool { return r.cfg.Own != nil && r.revoked.Has(r.cfg.Own) }
 

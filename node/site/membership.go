@@ -1,6 +1,7 @@
 package site
 
 import (
+	"fmt"
 	"slices"
 
 	"gridnode/directory"
@@ -125,6 +126,28 @@ func (m *membership) takeIn(site grid.SiteID) {
 
 // outcast reports whether nothing will be heard of a site any more.
 func (m *membership) outcast(site grid.SiteID) bool { return m != nil && m.roll.Outcast(site) }
+
+// audit returns whom one of the parts of a site that settle with outcasts takes for one, and is none,
+// or does not take for one; nil: nobody.
+func (m *membership) audit() error {
+	if m == nil {
+		return nil
+	}
+	count := 0
+	for site := range m.roll.Outcasts {
+		if site == m.cfg.ID {
+			continue
+		}
+		count++
+		if m.payment != nil && !m.payment.desk.Outcasts().Has(site) || m.agent != nil && !m.agent.Outcasts()[site] {
+			return fmt.Errorf("%s is a member of the federation no longer, and its word is waited for", site)
+		}
+	}
+	if m.payment != nil && m.payment.desk.Outcasts().Len() != count || m.agent != nil && len(m.agent.Outcasts()) != count {
+		return fmt.Errorf("%d sites are members of the federation no longer, and others are taken for it", count)
+	}
+	return nil
+}
 
 // vet returns a message without what it says of sites that are no members, or under names
 // that are not theirs; nil if nothing is left of it, or as long as their proofs are

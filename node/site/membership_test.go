@@ -528,6 +528,34 @@ func TestGuestsOfAnOutcastArePaid(t *testing.T) {
 	}
 }
 
+// TestAuditOfOutcasts: a part of the site that takes somebody for an outcast who is none, or does not take
+// one for it, is told.
+func TestAuditOfOutcasts(t *testing.T) {
+	n := newNeighbours(t)
+	n.step(&member.Learn{Token: 9, List: n.list})
+	m := n.site.membership
+	if err := m.audit(); err != nil || !m.outcast(n.home) {
+		t.Fatalf("%v, is an outcast: %t", err, m.outcast(n.home))
+	}
+	for name, spoil := range map[string]func(out *grid.Outbox){
+		"an outcast is waited for": func(*grid.Outbox) { m.agent.TakeIn(n.home) },
+		"a member is not": func(out *grid.Outbox) {
+			m.agent.CastOut(n.now, n.home, out)
+			m.agent.CastOut(n.now, n.bank, out)
+		},
+		"an outcast's word counts":   func(*grid.Outbox) { m.payment.desk.Outcasts().Remove(n.home) },
+		"a member's word is nothing": func(out *grid.Outbox) { m.payment.desk.Outcasts().Add(n.now, n.bank, out) },
+	} {
+		if spoil(&grid.Outbox{}); m.audit() == nil {
+			t.Errorf("%s, which is not found", name)
+		}
+		m.agent.TakeIn(n.bank)
+		m.agent.CastOut(n.now, n.home, &grid.Outbox{})
+		m.payment.desk.Outcasts().Remove(n.bank)
+		m.payment.desk.Outcasts().Add(n.now, n.home, &grid.Outbox{})
+	}
+}
+
 // TestWaitingGuestsOfAnOutcastCostNothing: a job that waits as its home is cast out is dropped,
 // and the cheque given back.
 func TestWaitingGuestsOfAnOutcastCostNothing(t *testing.T) {

@@ -252,6 +252,9 @@ func Audit(now grid.Time, s *Site) error {
 	if err := s.jobs.gate.Audit(s.jobs.going); err != nil {
 		return err
 	}
+	if err := s.membership.audit(); err != nil {
+		return err
+	}
 	if s.placing != nil {
 		if err := s.placing.agent.Audit(); err != nil {
 			return err
