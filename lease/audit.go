@@ -63,6 +63,8 @@ func (e *entry) auditBorrowed(now grid.Time, b *Book) error {
 		return nil
 	case e.End > max(e.Limit, now) || e.End > max(e.gone, now):
 		return fmt.Errorf("it ends at %v, lasts until %v at most, and counts as gone at %v", e.End, e.Limit, e.gone)
+	case e.revoked && e.retry != grid.Never && e.retry >= e.End && e.End-now > vacateLeast:
+		return fmt.Errorf("what runs there is ended at %v, and it ends at %v", e.retry, e.End)
 	case e.onward == (ID{}):
 		return nil
 	}

@@ -51,10 +51,13 @@ func TestAuditSees(t *testing.T) {
 		"an end after it is gone":    func(b *Book, in, _ *entry) { in.gone = in.End - 1 },
 		"whom it is lent on to":      func(b *Book, in, _ *entry) { in.onward.Number++ },
 		"who is to leave it":         func(b *Book, in, _ *entry) { in.revoked = true },
-		"whom it is from":            func(b *Book, in, _ *entry) { in.onward, b.totals = ID{}, Totals{Borrowed: 2} },
-		"whose it is":                func(b *Book, _, on *entry) { on.Key++ },
-		"how far it has come":        func(b *Book, _, on *entry) { on.Hops = 1 },
-		"a limit beyond its own":     func(b *Book, in, on *entry) { on.Limit = in.Limit + 1 },
+		"when they are to": func(b *Book, in, on *entry) {
+			in.revoked, on.revoked, in.retry = true, true, in.End
+		},
+		"whom it is from":        func(b *Book, in, _ *entry) { in.onward, b.totals = ID{}, Totals{Borrowed: 2} },
+		"whose it is":            func(b *Book, _, on *entry) { on.Key++ },
+		"how far it has come":    func(b *Book, _, on *entry) { on.Hops = 1 },
+		"a limit beyond its own": func(b *Book, in, on *entry) { on.Limit = in.Limit + 1 },
 		"an end beyond its own": func(b *Book, in, on *entry) {
 			on.End = in.End + 1
 			b.alarms.Set(&on.alarm, on.End)

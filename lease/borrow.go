@@ -454,9 +454,13 @@ func (b *Book) gone(now grid.Time, from grid.SiteID, m *Released, out *grid.Outb
 	}
 }
 
+// vacateLeast is what has to be left of a lease that is wanted back for what runs there to be ended before
+// it is over.
+const vacateLeast = 4
+
 // vacateAt returns when what runs on a recalled lease is to be ended: it may end by
 // itself in most of what is left of the lease, and the rest is for ending it.
-func vacateAt(now, end grid.Time) grid.Time { return end - (end-now)/4 }
+func vacateAt(now, end grid.Time) grid.Time { return end - (end-now)/vacateLeast }
 
 // recalled is the lender's wish to have the processors back.
 func (b *Book) recalled(now grid.Time, from grid.SiteID, m *Revoke, out *grid.Outbox) {

@@ -91,9 +91,14 @@ func (b *bill) audit(now grid.Time, d *Desk) error {
 // auditHolds returns which cheque of a bank will not be forgotten when it is to be, or whose cheques
 // are miscounted.
 func (l *Ledger) auditHolds(now grid.Time) error {
-	count := make(map[grid.SiteID]int)
+	count, sums := make(map[grid.SiteID]int), make(map[grid.SiteID]Balance)
 	for _, h := range l.holds {
 		count[h.Payer]++
+		if h.state == holdOpen {
+			payer, payee := sums[h.Payer], sums[h.Payee]
+			payer.Committed, payee.Incoming = payer.Committed+h.Ceiling, payee.Incoming+h.Ceiling
+			sums[h.Payer], sums[h.Payee] = payer, payee
+		}
 		latest := now + 2*closedKeep // its clock may have been set back since
 		if h.state == holdOpen {
 			latest = h.Expires
@@ -105,6 +110,9 @@ func (l *Ledger) auditHolds(now grid.Time) error {
 	for site, a := range l.accounts {
 		if a.holds != count[site] {
 			return fmt.Errorf("%s has %d cheques here, and counts as having %d", site, count[site], a.holds)
+		}
+		if is := sums[site]; a.Committed != is.Committed || a.Incoming != is.Incoming {
+			return fmt.Errorf("open cheques of %s and to it come to %v and %v, and count as %v and %v", site, is.Committed, is.Incoming, a.Committed, a.Incoming)
 		}
 	}
 	return nil

@@ -38,7 +38,8 @@ func TestAudit(t *testing.T) {
 		return func(d *Desk) {
 			h := newHold(cheque)
 			h.state = holdOpen
-			d.ledger.accounts[h.Payer] = newAccount(h.Payer)
+			d.ledger.accounts[h.Payer], d.ledger.accounts[h.Payee] = newAccount(h.Payer), newAccount(h.Payee)
+			d.ledger.accounts[h.Payer].Committed, d.ledger.accounts[h.Payee].Incoming = h.Ceiling, h.Ceiling
 			d.ledger.add(h)
 			d.ledger.alarms.Set(&h.due, h.Expires)
 			change(d.ledger, h)
@@ -84,9 +85,14 @@ func TestAudit(t *testing.T) {
 		{"an open cheque", holds(func(*Ledger, *hold) {}), false},
 		{"an open cheque that does not expire", holds(func(l *Ledger, h *hold) { l.alarms.Stop(&h.due) }), true},
 		{"an open cheque that expires late", holds(func(l *Ledger, h *hold) { l.alarms.Set(&h.due, h.Expires+1) }), true},
-		{"a spent cheque that is never forgotten", holds(func(_ *Ledger, h *hold) { h.state = holdRedeemed }), true},
+		{"a spent cheque that is never forgotten", holds(func(l *Ledger, h *hold) {
+			h.state = holdRedeemed
+			l.accounts[h.Payer].Committed, l.accounts[h.Payee].Incoming = 0, 0
+		}), true},
 		{"a bill whose bank is an outcast", owed(func(d *Desk, b *bill) { d.outcasts.sites[b.Bank] = true }), true},
 		{"a cheque that an outcast is asked for", pays(func(p *payment) { p.state, p.wrote = payDrawing, false }, "bank"), true},
+		{"an open cheque that nobody holds", holds(func(l *Ledger, h *hold) { l.accounts[h.Payer].Committed = 0 }), true},
+		{"one that is not to come", holds(func(l *Ledger, h *hold) { l.accounts[h.Payee].Incoming = 0 }), true},
 		{"a cheque that does not count", holds(func(l *Ledger, h *hold) { l.accounts[h.Payer].holds = 0 }), true},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

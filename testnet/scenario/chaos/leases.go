@@ -72,8 +72,8 @@ type leaseCounts struct {
 
 // leaseWatch watches what sites lend each other, besides what the checker does: a lender
 // lends for longer in true time than its borrower believes (P-4), and may go on to for longer,
-// be it that the borrower has not heard yet that it does (limit); one that its lender wants back
-// is not prolonged (want); nobody lends on for longer than it borrows (lentOn); on a lease no
+// be it that the borrower has not heard yet that it does (limit), and never until the borrower takes it for
+// gone; one that its lender wants back is not prolonged (want); nobody lends on for longer than it borrows (lentOn); on a lease no
 // more processors are used than it has (P-2), nothing runs on one that is over, and once
 // everything has ended no lease, no pilot and no processor is missing (P-3).
 type leaseWatch struct {
@@ -203,6 +203,9 @@ func (w *leaseWatch) look(now grid.Time, at int) {
 		}
 		if w.clocks.lease(l) || w.older.lease(l) {
 			continue
+		}
+		if gone, most := mine.True(book.Gone(l.ID)), w.n.Clock(lender).True(held.End+lease.Spare(site.CoresOf(other).Book, l.ID)); gone < most {
+			w.checks.Violated("%s takes lease %d for gone at %v, and %s may keep it until %v", w.n.ID(at), l.Number, gone, l.Lender, most)
 		}
 		if until, lent := mine.True(l.End), w.n.Clock(lender).True(held.End); until >= lent || l.Processors != held.Processors {
 			w.checks.Violated("%s holds %d processors of lease %d until %v, %s lends %d until %v", w.n.ID(at), l.Processors, l.Number, until, l.Lender, held.Processors, lent)
