@@ -380,10 +380,48 @@ func TestChangingFileIsSeen(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
+	touched := false
+	_, err := Cut(t.Context(), found(), func(Chunk, []byte) error { // while it is read
+		if touched {
+			return nil
+		}
+		touched = true
+		return os.Chtimes(filepath.Join(dir, "x"), time.Now(), time.Now().Add(-2*time.Hour))
+	})
+	if !touched || !errors.Is(err, ErrChanged) {
+		t.Errorf("touched while it was read: %v", err)
+	}
 	tree, index := built(t, dir, &Wanted{Strict: true, Limits: all})
 	write(t, dir, "x", noise(5, 2<<20))
 	if _, err := index.Chunk(tree.Chunks[0].Digest, nil); !errors.Is(err, ErrChanged) {
 		t.Errorf("read again: %v", err)
+	}
+}
+
+// TestFileThatBecameALink: what was found as a file is not read elsewhere, be it below the same directory and
+// of the same size and time.
+func TestFileThatBecameALink(t *testing.T) {
+	dir := t.TempDir()
+	write(t, dir, "x", []byte("mine"))
+	write(t, dir, ".key", []byte("none"))
+	at := time.Now().Add(-time.Hour)
+	for _, name := range []string{"x", ".key"} {
+		if err := os.Chtimes(filepath.Join(dir, name), at, at); err != nil {
+			t.Fatal(err)
+		}
+	}
+	sources, _, _, err := Scan(t.Context(), openRoot(t, dir), &Wanted{Limits: all})
+	if err != nil || len(sources) != 1 {
+		t.Fatal(sources, err)
+	}
+	if err := os.Remove(filepath.Join(dir, "x")); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(".key", filepath.Join(dir, "x")); err != nil {
+		t.Fatal(err)
+	}
+	if tree, err := Build(t.Context(), sources); err == nil {
+		t.Errorf("what a link leads to is taken for the file: %+v", tree.Entries)
 	}
 }
 

@@ -215,7 +215,7 @@ func CheckPattern(pattern string) error {
 
 // openFile opens a file to read it, and nothing that only looks like one.
 func openFile(root *os.Root, name string) (*os.File, error) {
-	file, err := root.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK|syscall.O_NOFOLLOW, 0)
+	file, err := root.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
 		if failed := (*fs.PathError)(nil); errors.As(err, &failed) {
 			err = failed.Err
@@ -223,8 +223,11 @@ func openFile(root *os.Root, name string) (*os.File, error) {
 		return nil, fmt.Errorf("%s cannot be read: %w", name, err)
 	}
 	info, err := file.Stat()
-	if err == nil && !info.Mode().IsRegular() {
-		err = fmt.Errorf("%s: %w: it is no file any more", name, ErrChanged)
+	if err == nil {
+		var there fs.FileInfo // a Root follows links that lead to what is below it, whatever flags say
+		if there, err = root.Lstat(name); err == nil && (!info.Mode().IsRegular() || !os.SameFile(info, there)) {
+			err = fmt.Errorf("%s: %w: it is no file any more", name, ErrChanged)
+		}
 	}
 	if err != nil {
 		file.Close()
