@@ -137,6 +137,12 @@ func (f *folder) OpenFile(path string, flag wsys.Oflag, perm fs.FileMode) (wsys.
 		return nil, errnoOf(err)
 	}
 	info, err := handle.Stat()
+	if err == nil && flags&syscall.O_NOFOLLOW != 0 { // a Root follows links that lead to what is below it, whatever flags say
+		var there fs.FileInfo
+		if there, err = f.root.Lstat(path); err == nil && !os.SameFile(info, there) {
+			err = syscall.ELOOP
+		}
+	}
 	if err != nil {
 		handle.Close()
 		return nil, errnoOf(err)

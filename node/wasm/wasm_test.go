@@ -18,6 +18,8 @@ import (
 	"testing"
 	"time"
 
+	wsys "github.com/tetratelabs/wazero/experimental/sys"
+
 	"gridnode/node/kept"
 	"gridnode/node/sandbox"
 )
@@ -159,6 +161,32 @@ func TestModuleDoesNotLeaveItsDirectory(t *testing.T) {
 	}
 	if text, err := os.ReadFile(secret); err != nil || string(text) != "nobody's business" {
 		t.Errorf("the secret is %q, %v", text, err)
+	}
+}
+
+// TestLinkIsNotFollowedUnlessAsked: a module that wants what is there itself is given no other file.
+func TestLinkIsNotFollowedUnlessAsked(t *testing.T) {
+	dir := t.TempDir()
+	if err := errors.Join(os.WriteFile(filepath.Join(dir, "file"), []byte("content"), 0o600), os.Symlink("file", filepath.Join(dir, "link"))); err != nil {
+		t.Fatal(err)
+	}
+	f, err := openFolder(dir, 1<<20, 10)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.root.Close()
+	for _, tt := range []struct {
+		name string
+		flag wsys.Oflag
+		want wsys.Errno
+	}{{"file", wsys.O_NOFOLLOW, 0}, {"link", 0, 0}, {"link", wsys.O_NOFOLLOW, wsys.ELOOP}, {"link", wsys.O_NOFOLLOW | wsys.O_CREAT, wsys.ELOOP}, {"new", wsys.O_NOFOLLOW | wsys.O_CREAT, 0}} {
+		file, errno := f.OpenFile(tt.name, wsys.O_RDWR|tt.flag, 0o600)
+		if errno != tt.want {
+			t.Errorf("%s with flags %x: %v, want %v", tt.name, tt.flag, errno, tt.want)
+		}
+		if errno == 0 {
+			file.Close()
+		}
 	}
 }
 
