@@ -149,3 +149,15 @@ func TestQuestionsAreBounded(t *testing.T) {
 		}
 	})
 }
+
+// TestClockOfAFarPeer: the way of the question is none of the clock's errors.
+func TestClockOfAFarPeer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		nodes := fleet(t, &Memory{Latency: func() time.Duration { return 200 * time.Millisecond }}, 2)
+		defer closeAll(nodes)
+		d := nodes[1].Diagnose(t.Context())
+		if len(d.Peers) != 1 || !d.Peers[0].Clock || d.Peers[0].Offset.Abs() > 20*time.Millisecond {
+			t.Errorf("%+v: its clock is the same, and is seen to be", d.Peers)
+		}
+	})
+}
