@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -223,6 +224,55 @@ func TestExpelledAreTold(t *testing.T) {
 		time.Sleep(time.Minute)
 		if !atC.was("why") || slices.Contains(texts(a.inputs()), "hello") {
 			t.Errorf("c was shown %q, and heard: %q", atC.all(), texts(a.inputs()))
+		}
+	})
+}
+
+// TestNothingIsTakenOfWhoIsToldToGo: not while it is told, either.
+func TestNothingIsTakenOfWhoIsToldToGo(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a, cfg := config(t, 0, &Memory{})
+		var out atomic.Bool
+		cfg.Membership = (&guests{}).membership("sesame")
+		cfg.Membership.Admit = func(grid.SiteID, []byte) error {
+			if out.Load() {
+				return errPassword
+			}
+			return nil
+		}
+		a = start(t, a, cfg)
+		b, _ := member(t, cfg.Memory, 1, "sesame", a)
+		defer closeAll([]*node{a, b})
+		for _, text := range []string{"before", "after"} {
+			s := stream(t, b, a, chat.ID)
+			_, _ = s.Write(frame(1, text))
+			time.Sleep(time.Second)
+			out.Store(true)
+			a.gate.shut(b.host.ID())
+		}
+		if got := texts(a.inputs()); !slices.Equal(got, []string{"before"}) || a.host.Network().Connectedness(b.host.ID()) != network.Connected {
+			t.Errorf("heard: %q", got)
+		}
+	})
+}
+
+// TestStrangerIsNoMember: whatever it says that it speaks.
+func TestStrangerIsNoMember(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		memory := &Memory{}
+		a, _ := member(t, memory, 0, "sesame")
+		b, _ := member(t, memory, 1, "sesame", a)
+		n, cfg := config(t, 2, memory)
+		cfg.Membership = (&guests{}).membership("open up")
+		cfg.Join = a.Addrs()
+		c := start(t, n, cfg)
+		defer closeAll([]*node{a, b, c})
+		time.Sleep(greetTimeMax / 2)
+		if spoken, err := a.host.Peerstore().SupportsProtocols(c.host.ID(), a.kademlia()); err != nil || len(spoken) != 1 || a.host.Network().Connectedness(c.host.ID()) != network.Connected {
+			t.Fatalf("the stranger is connected and speaks %v, %v", spoken, err)
+		}
+		if !a.isMember(b.host.ID()) || a.isMember(c.host.ID()) {
+			t.Errorf("a member is one: %v, a stranger: %v", a.isMember(b.host.ID()), a.isMember(c.host.ID()))
 		}
 	})
 }

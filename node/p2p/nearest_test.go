@@ -77,3 +77,25 @@ func TestCourseOfGrownNetwork(t *testing.T) {
 		}
 	}
 }
+
+// TestSearchEndsWithTheNearest: when as many of the nearest have answered as must, but for those who have failed or
+// are passed over; while somebody nearer may still answer it goes on.
+func TestSearchEndsWithTheNearest(t *testing.T) {
+	now := time.Now()
+	for states, want := range map[string]bool{ // nearest first
+		"": false, "aaa": false, "saaa": true, "saa": true, "asaa": true, "aaas": false, "saaw": false, "saaaw": true,
+		"fsaaa": true, "sfaaw": false, "sffaah": false, "ffs": true, "sah": false, "was": false, "fff": false,
+	} {
+		var c course
+		for _, s := range states {
+			p := passed{state: map[rune]progress{'a': peerAnswered, 'f': peerFailed, 's': peerAsked, 'w': peerAsked, 'h': peerHeard}[s], asked: now}
+			if s == 's' {
+				p.asked = now.Add(-patient)
+			}
+			c.peers = append(c.peers, p)
+		}
+		if got := c.settled(now); got != want {
+			t.Errorf("%q: it has ended: %v", states, got)
+		}
+	}
+}
