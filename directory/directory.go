@@ -152,9 +152,6 @@ func (d *Directory) Remember(now grid.Time, known []Ring) {
 	}
 }
 
-// Audit returns which of the bounds of what a site keeps for others is exceeded; nil: none is.
-func (d *Directory) Audit() error { return d.holder.audit() }
-
 // Kept yields the copies of quotes that this site keeps for others, in all cells. They must
 // not be changed.
 func (d *Directory) Kept(yield func(*Quote) bool) {
@@ -314,4 +311,28 @@ func (d *Directory) own(now grid.Time, sequence uint64, r *Receipt, out *grid.Ou
 func (d *Directory) post(out *grid.Outbox) {
 	d.holder.postVoids(out)
 	d.publisher.post(out)
+}
+
+// auditLate is how long after it was due something may wait still: a timer may be late.
+const auditLate = grid.Minute
+
+// Audit returns what is wrong with a directory that is at rest, between two Steps; nil: nothing is.
+//
+//   - What its site holds for others is within its bounds: of others' quotes, as many as are counted,
+//     each of the cell that it is in, of a time that has come, and none for long after its end.
+//   - Its quote is renewed before it runs out.
+//   - Each query, question and cell has its turn: none is overdue.
+func (d *Directory) Audit(now grid.Time) error {
+	if err := d.holder.audit(now); err != nil {
+		return err
+	}
+	if err := d.publisher.audit(now); err != nil {
+		return err
+	}
+	for id, q := range d.seeker.queries {
+		if q.deadline+auditLate < now {
+			return fmt.Errorf("query %d was to be over at %v", id, q.deadline)
+		}
+	}
+	return d.requests.audit(now)
 }

@@ -105,25 +105,6 @@ func (k *holder) count(site grid.SiteID) bool {
 	return true
 }
 
-// audit returns which bound is exceeded.
-func (k *holder) audit() error {
-	sum := 0
-	for _, h := range k.holdings {
-		if sum += len(h.records); len(h.records) > crowdFactor*k.cfg.CellMax {
-			return fmt.Errorf("%d copies of quotes are kept in one cell, want %d at most", len(h.records), crowdFactor*k.cfg.CellMax)
-		}
-	}
-	if sum != k.recorded || sum > recordsMax || len(k.holdings) > holdingsMax {
-		return fmt.Errorf("%d copies of quotes are kept in %d cells, and count as %d", sum, len(k.holdings), k.recorded)
-	}
-	for site, count := range k.perSite {
-		if count > publisherMax {
-			return fmt.Errorf("%d copies of quotes of %s are kept, want %d at most", count, site, publisherMax)
-		}
-	}
-	return nil
-}
-
 func (k *holder) uncount(site grid.SiteID) {
 	k.recorded--
 	if k.perSite[site]--; k.perSite[site] == 0 {
@@ -195,4 +176,32 @@ func (c cell) key(federation string) grid.Key {
 	name = binary.BigEndian.AppendUint64(name, c.Bits.Lo)
 	name = append(name, federation...)
 	return sha256.Sum256(name)
+}
+
+// audit looks at the cells that are held for others.
+func (k *holder) audit(now grid.Time) error {
+	sum, each := 0, make(map[grid.SiteID]int32)
+	for _, h := range k.holdings {
+		if sum += len(h.records); len(h.records) > crowdFactor*k.cfg.CellMax {
+			return fmt.Errorf("%d copies of quotes are kept in one cell, want %d at most", len(h.records), crowdFactor*k.cfg.CellMax)
+		}
+		if next := h.upkeep.next; next < k.upkeepAt || next+auditLate < now {
+			return fmt.Errorf("cell %v is to be looked at by %v, and the timer is for %v", h.cell, next, k.upkeepAt)
+		}
+		for i := range h.records {
+			if err := h.audit(now, i, k.cfg.Lifetime); err != nil {
+				return fmt.Errorf("quote %d of %s in cell %v %w", h.records[i].quote.Sequence, h.records[i].quote.Site, h.cell, err)
+			}
+			each[h.records[i].quote.Site]++
+		}
+	}
+	if sum != k.recorded || sum > recordsMax || len(k.holdings) > holdingsMax {
+		return fmt.Errorf("%d copies of quotes are kept in %d cells, and count as %d", sum, len(k.holdings), k.recorded)
+	}
+	for site, count := range k.perSite {
+		if count > publisherMax || count != each[site] {
+			return fmt.Errorf("%d copies of quotes of %s are kept and count as %d, want %d at most", each[site], site, count, publisherMax)
+		}
+	}
+	return nil
 }

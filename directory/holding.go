@@ -2,6 +2,7 @@ package directory
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 
 	"gridnode/directory/trie"
@@ -209,4 +210,22 @@ func (h *holding) barren(now grid.Time, m *Scan, p *Page) (cells []trie.Prefix) 
 		}
 	}
 	return cells
+}
+
+// audit looks at one copy.
+func (h *holding) audit(now grid.Time, i int, lifetime grid.Time) error {
+	e := &h.records[i]
+	switch {
+	case !h.cell.Contains(e.at) || e.at != e.quote.at(h.cell.attribute):
+		return fmt.Errorf("belongs elsewhere")
+	case i > 0 && e.at.Less(h.records[i-1].at):
+		return fmt.Errorf("is out of order")
+	case e.quote.Issued > now+skewMax:
+		return fmt.Errorf("is of %v, which is to come", e.quote.Issued)
+	case e.expires > e.quote.Expires() || e.expires < h.lapse:
+		return fmt.Errorf("runs out at %v, and is kept until %v", e.quote.Expires(), e.expires)
+	case e.expires+lifetime+auditLate < now:
+		return fmt.Errorf("has run out at %v, and is kept still", e.expires)
+	}
+	return nil
 }

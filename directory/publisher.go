@@ -273,3 +273,14 @@ func (pub *publisher) follow(now grid.Time, l *listing, p *place, from grid.Site
 		pub.lodge(a, p.cell.Prefix)
 	}
 }
+
+// audit looks at the site's own quote.
+func (pub *publisher) audit(now grid.Time) error {
+	if pub.own == nil || pub.own.Withdrawn {
+		return nil
+	}
+	if at := pub.republishAt; at > pub.own.Expires() || at+auditLate < now {
+		return fmt.Errorf("its own quote runs out at %v, and is to be renewed at %v", pub.own.Expires(), at)
+	}
+	return nil
+}

@@ -1,6 +1,10 @@
 package directory
 
-import "gridnode/grid"
+import (
+	"fmt"
+
+	"gridnode/grid"
+)
 
 // requestsMax bounds the requests without an answer. With a full table new ones
 // fail at once, as if the holder had not answered.
@@ -98,4 +102,20 @@ func (r *requests) trim() {
 		r.begin += uint64(r.head)
 		r.head = 0
 	}
+}
+
+// audit looks at the questions to others.
+func (r *requests) audit(now grid.Time) error {
+	open := 0
+	for i := range r.list {
+		if q := &r.list[i]; q.purpose != noPurpose {
+			if open++; q.deadline+auditLate < now {
+				return fmt.Errorf("a question to %s was to be given up at %v", q.site, q.deadline)
+			}
+		}
+	}
+	if open != r.open || open > requestsMax {
+		return fmt.Errorf("%d questions are open, and count as %d", open, r.open)
+	}
+	return nil
 }

@@ -276,7 +276,7 @@ func Audit(now grid.Time, s *Site) error {
 		}
 	}
 	if s.quotes != nil {
-		if err := s.quotes.dir.Audit(); err != nil {
+		if err := s.quotes.dir.Audit(now); err != nil {
 			return err
 		}
 	}

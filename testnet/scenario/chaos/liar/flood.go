@@ -34,7 +34,7 @@ func (t *Twin) Directory(sent *directory.Publish) error {
 			m := &directory.Publish{Quote: quote(grid.SiteID(fmt.Sprintf("crowd-%d", i))), Copies: []directory.Copy{c}}
 			t.Site.Step(t.Now, &grid.Delivery{From: m.Quote.Site, Message: m}, new(grid.Outbox)) // of members there are not so many
 		}
-		return d.Audit()
+		return d.Audit(t.Now)
 	}
 	for i := range uint(prices) {
 		q := quote(t.Then[0])
@@ -53,7 +53,7 @@ func (t *Twin) Directory(sent *directory.Publish) error {
 			t.Site.Step(t.Now, &grid.Delivery{From: t.Then[0], Message: &directory.Publish{Quote: q, Copies: part}}, new(grid.Outbox))
 		}
 	}
-	return d.Audit()
+	return d.Audit(t.Now)
 }
 
 // How much a flood has.
