@@ -380,6 +380,7 @@ func TestChangingFileIsSeen(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
+	write(t, dir, "x", noise(4, 4<<20)) // more than is read before the first chunk is taken
 	touched := false
 	_, err := Cut(t.Context(), found(), func(Chunk, []byte) error { // while it is read
 		if touched {
