@@ -552,3 +552,41 @@ func TestLogOfNoUse(t *testing.T) {
 		t.Errorf("got %v, want ErrDamaged: the last batch is nowhere", err)
 	}
 }
+
+// TestLogBehindNothing: one that begins behind batches that are nowhere is no whole mirror, also if it holds none itself.
+func TestLogBehindNothing(t *testing.T) {
+	id := identity{Format: 1, Site: "a"}
+	m := mirror{dir: t.TempDir(), owner: id.encode(), seq: 5}
+	if err := m.rotate(); err != nil {
+		t.Fatal(err)
+	}
+	m.close()
+	if held, err := load(m.dir, id); err != nil || held.damage == nil || held.newest != 5 {
+		t.Errorf("it holds up to batch %d of %d, damage %v, %v", held.seq, held.newest, held.damage, err)
+	}
+}
+
+// TestStateIsTriedAgain: one that could not be written is not the last.
+func TestStateIsTriedAgain(t *testing.T) {
+	s := openTest(t, memoryDir(t))
+	s.writing = make(chan stateWritten, 1)
+	s.writing <- stateWritten{err: errors.New("the disk")}
+	commit(t, s, "k", "v") // while none is due
+	if s.writing != nil {
+		t.Fatal("a state that could not be written is waited for")
+	}
+	s.mirror.logged = stateEvery + 1
+	commit(t, s, "k", "w")
+	if s.writing == nil {
+		t.Fatal("no state is being written")
+	}
+	for s.writing != nil {
+		if s.stateDone(<-s.writing); s.writing != nil {
+			t.Fatal("the next state waits for one that was written")
+		}
+	}
+	if n := s.Stats().States; n != 1 {
+		t.Errorf("%d states were written", n)
+	}
+	closeTest(t, s)
+}

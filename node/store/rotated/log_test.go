@@ -123,6 +123,9 @@ func TestCutTails(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
+			if info, err := os.Stat(path); err != nil || info.Size() != g.size {
+				t.Fatalf("cut at %d, then %q: %d bytes are left, %d of them lines; %v", cut, more, info.Size(), g.size, err)
+			}
 			if err := g.Append(some(1, 14)); err != nil {
 				t.Fatal(err)
 			}
@@ -291,5 +294,22 @@ func TestAfterAnErrorTheFileIsRead(t *testing.T) {
 		if err := g.Append(some(n+1, n+2)); err == nil || g.file != nil {
 			t.Errorf("after an error (%v) the log goes on with the file as it was", err)
 		}
+	}
+}
+
+// TestLinesAreSynced: lines that were written, and may not be on disk, are none.
+func TestLinesAreSynced(t *testing.T) {
+	g := mustOpen(t, t.TempDir(), options(1000, 9))
+	if err := g.Append(some(1, 1)); err != nil {
+		t.Fatal(err)
+	}
+	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0) // takes every byte and cannot be synced
+	if err != nil {
+		t.Fatal(err)
+	}
+	g.close()
+	g.file = null
+	if err := g.Append(some(2, 2)); err == nil || g.Last() != 1 {
+		t.Errorf("up to %d, %v: lines count that were not synced", g.Last(), err)
 	}
 }
