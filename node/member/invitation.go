@@ -52,12 +52,25 @@ type Invitation struct {
 	Site        grid.SiteID // who has used it; empty: nobody
 	Took        string      // the name that it was used for
 	Certificate []byte      // what it was given first, in DER
-	Serials     []Serial    // of all certificates that it was given, renewals included, newest last
+	Serials     []Serial    // of all certificates that it was given, renewals included, and that have not ended; newest last
+	Ends        []grid.Time // when each of those ends
 	Until       grid.Time   // when the last of those ends
 }
 
 // over reports whether nobody can use an invitation, or what it led to, any more.
 func (i *Invitation) over(now grid.Time) bool { return max(i.Expires, i.Until) <= now }
+
+// forget drops the certificates that have ended, by any clock: nobody needs to take them back.
+func (i *Invitation) forget(now grid.Time) {
+	kept := 0
+	for k, end := range i.Ends {
+		if now < end.Add(skew) {
+			i.Serials[kept], i.Ends[kept] = i.Serials[k], end
+			kept++
+		}
+	}
+	i.Serials, i.Ends = i.Serials[:kept], i.Ends[:kept]
+}
 
 // gave notes a certificate.
 func (i *Invitation) gave(der []byte) error {
@@ -69,7 +82,8 @@ func (i *Invitation) gave(der []byte) error {
 	if !ok {
 		return errSerial
 	}
-	i.Serials, i.Until = append(i.Serials, serial), since(c.NotAfter)
+	i.Until = since(c.NotAfter)
+	i.Serials, i.Ends = append(i.Serials, serial), append(i.Ends, i.Until)
 	return nil
 }
 
@@ -80,13 +94,13 @@ func (i *Invitation) RecordKey() string { return InvitationPrefix + i.ID.String(
 
 // AppendRecord implements grid.Record.
 func (i *Invitation) AppendRecord(dst []byte) []byte {
-	serials := make([][]byte, len(i.Serials))
+	serials, ends := make([][]byte, len(i.Serials)), make([]int64, len(i.Serials))
 	for k := range i.Serials {
-		serials[k] = i.Serials[k][:]
+		serials[k], ends[k] = i.Serials[k][:], int64(i.Ends[k])
 	}
 	b, err := proto.MarshalOptions{}.MarshalAppend(dst, &wirepb.MemberInvitation{
 		Id: i.ID[:], Secret: i.Hash[:], Name: i.Name, Org: i.Org, Rights: uint32(i.Rights), Expires: int64(i.Expires), Valid: int64(i.Valid),
-		Site: string(i.Site), Took: i.Took, Certificate: i.Certificate, Serials: serials, Until: int64(i.Until),
+		Site: string(i.Site), Took: i.Took, Certificate: i.Certificate, Serials: serials, Until: int64(i.Until), Ends: ends,
 	})
 	if err != nil {
 		panic(fmt.Sprintf("member: record %s: %v", i.RecordKey(), err)) // all strings were checked when they came in
@@ -102,15 +116,18 @@ func decodeInvitation(value []byte) (*Invitation, error) {
 	if len(p.Id) != len(InvitationID{}) || len(p.Secret) != sha256.Size {
 		return nil, errors.New("it is cut short")
 	}
-	serials := make([]Serial, len(p.Serials))
+	serials, ends := make([]Serial, len(p.Serials)), make([]grid.Time, len(p.Serials))
 	for k, s := range p.Serials {
 		if len(s) != len(Serial{}) {
 			return nil, errors.New("a serial number is cut short")
 		}
-		serials[k] = Serial(s)
+		serials[k], ends[k] = Serial(s), grid.Time(p.Until)
+		if len(p.Ends) == len(ends) { // else a former release has written it
+			ends[k] = grid.Time(p.Ends[k])
+		}
 	}
 	return &Invitation{
-		Serials: serials, Until: grid.Time(p.Until),
+		Serials: serials, Ends: ends, Until: grid.Time(p.Until),
 		ID: InvitationID(p.Id), Hash: [sha256.Size]byte(p.Secret), Name: p.Name, Org: p.Org, Rights: Rights(p.Rights) & All,
 		Expires: grid.Time(p.Expires), Valid: grid.Time(p.Valid), Site: grid.SiteID(p.Site), Took: p.Took, Certificate: p.Certificate,
 	}, nil

@@ -5,13 +5,18 @@ import (
 	"crypto/rand"
 	"crypto/sha256"
 	"errors"
+	"slices"
 	"testing"
 
+	"google.golang.org/protobuf/proto"
+
 	"gridnode/grid"
+	"gridnode/internal/wire/wirepb"
 )
 
 // TestInvitationLastsAsItsCertificates: what is known of how a member was invited is kept, over restarts, for as
-// long as it has a certificate, and so it is renewed long after the invitation has expired; but not without end.
+// long as it has a certificate, and so it is renewed long after the invitation has expired; but it has no more than
+// so many that have not ended.
 func TestInvitationLastsAsItsCertificates(t *testing.T) {
 	w := newTown(t)
 	self := idOf(t, newKey(10))
@@ -37,17 +42,17 @@ func TestInvitationLastsAsItsCertificates(t *testing.T) {
 		t.Fatal(a.Err)
 	}
 	restart()
-	introduce := func(der []byte) {
+	introduce := func(now grid.Time, der []byte) {
 		t.Helper()
-		m, err := w.fed.Verify(append(Proof(der), w.proof...), site, start)
+		m, err := w.fed.Verify(append(Proof(der), w.proof...), site, now)
 		if err == nil {
-			err = o.step(start, &Introduce{Member: m}).(*Introduced).Err
+			err = o.step(now, &Introduce{Member: m}).(*Introduced).Err
 		}
 		if err != nil {
 			t.Fatal(err)
 		}
 	}
-	introduce(a.Certificate)
+	introduce(start, a.Certificate)
 	now := start + 20*grid.Hour
 	invite(now, 2) // clears away what nobody can use any more
 	for n := 1; n < renewalsMax; n++ {
@@ -58,6 +63,18 @@ func TestInvitationLastsAsItsCertificates(t *testing.T) {
 	if a := o.step(now, &Renew{Site: site, Key: public}).(*Applied); !errors.Is(a.Err, ErrInvitation) {
 		t.Errorf("after %d certificates: %v", renewalsMax, a.Err)
 	}
+	last := a.Certificate
+	for _, renewed := range []grid.Time{start + grid.Day + skew - 1, start + grid.Day + skew} { // the first one ends in between
+		restart()
+		introduce(renewed, last)
+		for _, want := range []bool{renewed == start+grid.Day+skew, false} {
+			if a := o.step(renewed, &Renew{Site: site, Key: public}).(*Applied); (a.Err == nil) != want {
+				t.Errorf("%v after the first one another certificate is given: %v", renewed-start, a.Err)
+			} else if want {
+				now = renewed
+			}
+		}
+	}
 	for _, tt := range []struct {
 		now  grid.Time
 		kept bool
@@ -66,6 +83,27 @@ func TestInvitationLastsAsItsCertificates(t *testing.T) {
 		invite(tt.now, 3)
 		if kept := o.roll.Invited(site) != nil; kept != tt.kept {
 			t.Errorf("%v after the last renewal the invitation is kept: %v", tt.now-now, kept)
+		}
+	}
+}
+
+// TestInvitationOfAFormerRelease: its certificates may last as long as the last of them.
+func TestInvitationOfAFormerRelease(t *testing.T) {
+	i := &Invitation{Serials: []Serial{{1}, {2}}, Ends: []grid.Time{5, 7}, Until: 7}
+	for _, tt := range []struct{ written, read []grid.Time }{{i.Ends, i.Ends}, {nil, []grid.Time{7, 7}}} {
+		var p wirepb.MemberInvitation
+		if err := proto.Unmarshal(i.AppendRecord(nil), &p); err != nil {
+			t.Fatal(err)
+		}
+		if tt.written == nil {
+			p.Ends = nil
+		}
+		value, err := proto.Marshal(&p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, err := decodeInvitation(value); err != nil || !slices.Equal(got.Ends, tt.read) || !slices.Equal(got.Serials, i.Serials) {
+			t.Errorf("%+v, %v: want ends %v", got, err, tt.read)
 		}
 	}
 }

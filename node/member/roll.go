@@ -411,11 +411,11 @@ func (r *Roll) renew(now grid.Time, in *Renew, out *grid.Outbox) ([]byte, error)
 		return nil, fmt.Errorf("%s was certified by %s, which has to renew it", m.Name, m.Issuer)
 	}
 	i := r.Invited(in.Site)
-	switch {
-	case i == nil:
+	if i == nil {
 		return nil, fmt.Errorf("%w: nothing is known here of how %s was invited", ErrInvitation, m.Name)
-	case len(i.Serials) >= renewalsMax:
-		return nil, fmt.Errorf("%w: %s has had %d certificates", ErrInvitation, m.Name, len(i.Serials))
+	}
+	if i.forget(now); len(i.Serials) >= renewalsMax {
+		return nil, fmt.Errorf("%w: %s has %d certificates that have not ended", ErrInvitation, m.Name, len(i.Serials))
 	}
 	certificate, err := r.cfg.Issue(Grant{Key: in.Key, Name: m.Name, Org: m.Org, Rights: m.Rights, From: now, Expires: now + i.Valid, Lot: m.Lot()})
 	if err != nil {

@@ -282,9 +282,10 @@ type MemberInvitation struct {
 	Valid         int64                  `protobuf:"varint,7,opt,name=valid,proto3" json:"valid,omitempty"`
 	Site          string                 `protobuf:"bytes,8,opt,name=site,proto3" json:"site,omitempty"` // who has used it
 	Certificate   []byte                 `protobuf:"bytes,9,opt,name=certificate,proto3" json:"certificate,omitempty"`
-	Took          string                 `protobuf:"bytes,10,opt,name=took,proto3" json:"took,omitempty"`       // the name that it was used for
-	Serials       [][]byte               `protobuf:"bytes,11,rep,name=serials,proto3" json:"serials,omitempty"` // of all certificates that it led to
-	Until         int64                  `protobuf:"varint,12,opt,name=until,proto3" json:"until,omitempty"`    // when the last of those ends
+	Took          string                 `protobuf:"bytes,10,opt,name=took,proto3" json:"took,omitempty"`         // the name that it was used for
+	Serials       [][]byte               `protobuf:"bytes,11,rep,name=serials,proto3" json:"serials,omitempty"`   // of the certificates that it led to and that have not ended
+	Until         int64                  `protobuf:"varint,12,opt,name=until,proto3" json:"until,omitempty"`      // when the last of those ends
+	Ends          []int64                `protobuf:"varint,13,rep,packed,name=ends,proto3" json:"ends,omitempty"` // when each of those ends; none: then
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -401,6 +402,13 @@ func (x *MemberInvitation) GetUntil() int64 {
 		return x.Until
 	}
 	return 0
+}
+
+func (x *MemberInvitation) GetEnds() []int64 {
+	if x != nil {
+		return x.Ends
+	}
+	return nil
 }
 
 // MemberMet is the stored form of what a site remembers of a member that it has met.
@@ -665,7 +673,7 @@ const file_wirepb_member_proto_rawDesc = "" +
 	"\rMemberInquire\x12\x14\n" +
 	"\x05sites\x18\x01 \x03(\tR\x05sites\"&\n" +
 	"\fMemberInform\x12\x16\n" +
-	"\x06proofs\x18\x01 \x03(\fR\x06proofs\"\xa2\x02\n" +
+	"\x06proofs\x18\x01 \x03(\fR\x06proofs\"\xb6\x02\n" +
 	"\x10MemberInvitation\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\fR\x02id\x12\x16\n" +
 	"\x06secret\x18\x02 \x01(\fR\x06secret\x12\x12\n" +
@@ -679,7 +687,8 @@ const file_wirepb_member_proto_rawDesc = "" +
 	"\x04took\x18\n" +
 	" \x01(\tR\x04took\x12\x18\n" +
 	"\aserials\x18\v \x03(\fR\aserials\x12\x14\n" +
-	"\x05until\x18\f \x01(\x03R\x05until\"l\n" +
+	"\x05until\x18\f \x01(\x03R\x05until\x12\x12\n" +
+	"\x04ends\x18\r \x03(\x03R\x04ends\"l\n" +
 	"\tMemberMet\x12\x12\n" +
 	"\x04site\x18\x01 \x01(\tR\x04site\x12\x18\n" +
 	"\aexpires\x18\x02 \x01(\x03R\aexpires\x121\n" +
