@@ -26,10 +26,10 @@ func (g *guide) lead(now grid.Time, c cell, out *grid.Outbox) {
 		above = m.Get(above.Above)
 	}
 	from := g.rings.list[cell{c.attribute, above.Prefix}]
-	if from == nil || len(from.peers) == 0 || int(above.Length) < r.guided {
+	if from == nil || len(from.peers) == 0 || above.Length < r.guided {
 		return
 	}
-	r.guided = int(above.Length) + 1
+	r.guided = above.Length + 1
 	if h := g.holder.holding(from.cell); h != nil {
 		for _, hint := range h.hints(c.Bits, false, nil) {
 			g.rings.hint(now, cell{c.attribute, hint.Cell}, g.cfg.Self, hint.Holders)

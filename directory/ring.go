@@ -44,23 +44,28 @@ type ring struct {
 	named     grid.Time     // when the router answered last; 0 if it has not
 	confirmed grid.Time     // when the router, a holder or a hint last said the same
 	shown     []grid.SiteID // the first Config.Replicas of peers, as messages share them; nil after a change
-	doubted   bool          // a holder has other ideas since then
 	adopted   grid.Time     // when a holder's word of who the others are was taken last
-	words     int           // that were since the router answered
 	begun     grid.Time     // when the look-up under way began; grid.Never if none is
 	usedAt    grid.Time
 	preferred grid.SiteID   // the holder that answered last and was mature
 	mirrors   []grid.SiteID // who may be asked in the stead of a holder; shared with a message
+	vouched   *vouched      // nil: witnesses have agreed with nobody
+	queries   []QueryID     // that wait for the first answer
 
-	voucher grid.SiteID // the holder or mirror that witnesses agreed with last
-	vouched grid.Time   // until when its word is enough, about what they agreed on:
-	asked   uint64      // digest of the question
-	said    uint64      // … and of the answer
+	// Small ones together: a site of a large federation has dozens of rings.
+	words      int32 // of holders about who the others are that were taken since the router answered
+	guided     uint8 // bits of the longest cell above whose holder was asked for them, and one
+	doubted    bool  // a holder has other ideas since confirmed
+	instructed bool  // a holder has said who the mirrors are, or a mirror did not answer
+}
 
-	instructed bool // a holder has said who the mirrors are, or a mirror did not answer
-
-	queries []QueryID // that wait for the first answer
-	guided  int       // bits of the longest cell above whose holder was asked for them, and one
+// vouched is the holder or mirror that witnesses agreed with last. Its word is enough for a
+// while about what they agreed on.
+type vouched struct {
+	site  grid.SiteID
+	until grid.Time
+	asked uint64 // digest of the question
+	said  uint64 // … and of the answer
 }
 
 // show returns who holds a cell, for messages.
@@ -111,7 +116,8 @@ func (r *ring) forgo(mirror grid.SiteID) {
 // vouches reports whether a site's word may be enough, as witnesses have agreed with it
 // lately about the same question. It is if it says the same.
 func (r *ring) vouches(now grid.Time, site grid.SiteID, asked uint64) bool {
-	return now < r.vouched && site == r.voucher && asked == r.asked
+	v := r.vouched
+	return v != nil && now < v.until && site == v.site && asked == v.asked
 }
 
 // few reports whether the router has named fewer sites than are to hold a cell.

@@ -259,7 +259,7 @@ func (rs *rings) fill(r *ring, peers []grid.SiteID) (changed bool) {
 	peers = peers[:min(len(peers), keep)]
 	changed = !slices.Equal(r.nearest(rs.cfg.Replicas), peers[:min(len(peers), rs.cfg.Replicas)])
 	if changed {
-		r.vouched = 0
+		r.vouched = nil
 	}
 	r.peers = append(r.peers[:0], peers...)
 	rs.fewPeers = rs.fewPeers || r.few(rs.cfg.Replicas)

@@ -89,7 +89,7 @@ func (sk *seeker) sure(now grid.Time, q *query) bool {
 	v := &q.visit
 	if v.leaned && v.words > 0 {
 		r := sk.rings.list[cell{q.ask.Attribute, v.cell}]
-		v.leaned, v.alone = false, r != nil && r.vouches(now, v.first, v.asks) && r.said == v.said
+		v.leaned, v.alone = false, r != nil && r.vouches(now, v.first, v.asks) && r.vouched.said == v.said
 	}
 	return v.mature && (q.glance || v.alone || v.words > sk.cfg.Witnesses)
 }
@@ -135,7 +135,7 @@ func (sk *seeker) vouch(now grid.Time, q *query) {
 	if r == nil || v.alone || v.differ || v.young || v.first == "" || v.words <= sk.cfg.Witnesses || v.words >= replicasMax {
 		return
 	}
-	r.vouched, r.voucher, r.asked, r.said = now+sk.cfg.Lifetime/vouchShare, v.first, v.asks, v.said
+	r.vouched = &vouched{v.first, now + sk.cfg.Lifetime/vouchShare, v.asks, v.said}
 	if v.first != v.mirror {
 		r.preferred = v.first
 	}

@@ -34,6 +34,7 @@ func fillTable(t *table, sorted []*Peer, rng *rand.Rand) {
 		if t.self.Key[bit/8]>>(7-bit%8)&1 == 1 {
 			near, far = far, near
 		}
+		t.buckets = append(t.buckets, make([]contact, 0, min(len(far), t.k))) // grown one by one it would be a third larger
 		if len(far) <= t.k {
 			for _, p := range far {
 				t.add(p, false)

@@ -93,10 +93,11 @@ func (m *Measure) Result(end grid.Time) *Result {
 	if busy -= m.busy; !known || m.n.Strides() > 0 {
 		busy = wall
 	}
-	c := Counts{Counters: make([]wire.Counter, m.n.Len()), Span: end - m.begin}
-	for i := range c.Counters {
-		c.Counters[i] = *m.n.Counter(i)
-		c.Counters[i].Subtract(&m.counters[i])
+	c := Counts{Counters: m.counters, Span: end - m.begin}
+	for i := range c.Counters { // in the same memory: it is kilobytes for each site
+		counter := *m.n.Counter(i)
+		counter.Subtract(&c.Counters[i])
+		c.Counters[i] = counter
 		c.Names = append(c.Names, string(m.n.ID(i)))
 	}
 	c.Queries = measure.Queries(m.n)
