@@ -22,12 +22,12 @@ type Config struct {
 
 	// Siblings returns the sites that hear this one's load reports; the slice is not kept.
 	// Nil: those that listen to Topic. Watchers returns those of them who are to miss it if
-	// it dies; nil: all are.
+	// it falls silent though connections with it last; nil: all are.
 	Siblings, Watchers func() []grid.SiteID
 
 	Topic             string    // gossip topic for load reports; empty: none are published but to Siblings
 	GossipInterval    grid.Time // least time between load reports; 2 s
-	HeartbeatInterval grid.Time // Topic, or Watchers, have a report at least so often; 36 s
+	HeartbeatInterval grid.Time // Topic has a report at least so often, who heads the site six times as often, Watchers a tenth as often; 36 s
 	RefreshInterval   grid.Time // all siblings have one at least so often; fifty times as long
 
 	// Seal signs a quote's payload: wire.Seal with Domain. It is nil in virtual

@@ -136,10 +136,10 @@ type gossip struct {
 }
 
 // Who hears a site are ears of three kinds, as those who need to know more are told more:
-// the site that heads it each change; who watches over it a heartbeat each
-// Config.HeartbeatInterval, so that it is missed if it dies; all others what matters to
-// them, and now and then the rest (Config.RefreshInterval). Where reports go to a topic
-// everybody is told each change, and gets the heartbeats.
+// the site that heads it each change, and headedBeats heartbeats each Config.HeartbeatInterval;
+// who watches over it one in calmBeats of these spans, so that it is missed if it lives but does
+// nothing; all others what matters to them, and now and then the rest (Config.RefreshInterval).
+// Where reports go to a topic everybody is told each change, and gets the heartbeats.
 const (
 	head = iota
 	watchers
@@ -240,7 +240,10 @@ func (g *gossip) report(now grid.Time, e int) *LoadReport {
 	switch {
 	case e == head, g.cfg.Siblings == nil && g.current.Headed.Head != "":
 		beat /= headedBeats
-	case e == others && g.cfg.Siblings != nil:
+	case g.cfg.Siblings == nil:
+	case e == watchers:
+		beat = min(calmBeats*beat, g.cfg.RefreshInterval)
+	default:
 		beat = g.cfg.RefreshInterval
 	}
 	return &LoadReport{g.current, beat}
@@ -341,6 +344,10 @@ func (g *gossip) headed(by grid.SiteID) (reports []Load) {
 	slices.SortFunc(reports, func(a, b Load) int { return cmp.Compare(a.Site, b.Site) })
 	return reports
 }
+
+// calmBeats is how many spans of Config.HeartbeatInterval the heartbeats to watchers are apart. That
+// a daemon or its machine is gone shows by the connection with it (grid.Parted).
+const calmBeats = 10
 
 // headedBeats is how many heartbeats a headed site has for one of the others: its head
 // has to know soon that it is there, or is not.

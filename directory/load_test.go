@@ -224,13 +224,13 @@ func TestWhoIsToldWhat(t *testing.T) {
 	d.SetLoad(now, load, &out)
 	take()
 	want("at first", 1, 1, 1)
-	for site, again := range map[grid.SiteID]grid.Time{"head": 5 * grid.Second, "watcher": 30 * grid.Second, "other": 10 * grid.Minute} {
+	for site, again := range map[grid.SiteID]grid.Time{"head": 5 * grid.Second, "watcher": 5 * grid.Minute, "other": 10 * grid.Minute} {
 		if last[site].Again != again {
 			t.Errorf("%s is told again within %v, want %v", site, last[site].Again, again)
 		}
 	}
 	pass(now + 8*grid.Minute)
-	want("at rest", 96, 16, 0)
+	want("at rest", 96, 1, 0)
 	pass(now + 10*grid.Minute)
 	if told["other"] != 1 {
 		t.Errorf("within ten minutes the other is told %d times, want once", told["other"])

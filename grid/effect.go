@@ -43,6 +43,7 @@ const (
 	EffectProviders                   // Outbox.Keys
 	EffectExpel                       // Outbox.Expelled
 	EffectRenew                       // Outbox.Tasks
+	EffectAttend                      // Outbox.Attended
 )
 
 // Effect is one order to the driver: its kind and its index in the list of that kind.
@@ -107,6 +108,7 @@ type Outbox struct {
 	Probes  []SiteID
 
 	Expelled []Expulsion
+	Attended [][]SiteID
 
 	// Locals are inputs for the other cores of the same site. Who composes the cores
 	// feeds them on (Feed) before it returns; a driver never sees any of a site.
@@ -210,6 +212,14 @@ func (o *Outbox) Expel(site SiteID, last Message) {
 	o.Expelled = append(o.Expelled, Expulsion{site, last})
 }
 
+// Attend orders connections with these sites, and with no others any more, to be kept; for
+// each that ends, or that there is none with, Parted comes back as an input. The slice must
+// not be changed later.
+func (o *Outbox) Attend(sites []SiteID) {
+	o.add(EffectAttend, len(o.Attended))
+	o.Attended = append(o.Attended, sites)
+}
+
 // Local hands an input to the other cores of this site.
 func (o *Outbox) Local(in Input) { o.Locals = append(o.Locals, in) }
 
@@ -236,6 +246,7 @@ func (o *Outbox) Reset() {
 	clear(o.Events)
 	clear(o.Answers)
 	clear(o.Expelled)
+	clear(o.Attended)
 	o.Effects = o.Effects[:0]
 	o.Sends = o.Sends[:0]
 	o.Records = o.Records[:0]
@@ -245,6 +256,7 @@ func (o *Outbox) Reset() {
 	o.Answers = o.Answers[:0]
 	o.Probes = o.Probes[:0]
 	o.Expelled = o.Expelled[:0]
+	o.Attended = o.Attended[:0]
 	o.Locals = o.Locals[:0]
 }
 

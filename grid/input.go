@@ -52,6 +52,10 @@ type Probed struct {
 	RoundTrip Time
 }
 
+// Parted follows EffectAttend: the connection with a site has ended, or there is none. The
+// site may be there all the same.
+type Parted struct{ Site SiteID }
+
 // TaskEnded says that an execution and everything it started is gone.
 type TaskEnded struct {
 	ID     TaskID

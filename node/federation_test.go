@@ -51,3 +51,28 @@ func TestMarketPlacesAtTheCheapestSite(t *testing.T) {
 		}
 	})
 }
+
+// TestDeadSiblingIsMissed: a site whose daemon has ended is no sibling any more seconds later,
+// long before the next heartbeat.
+func TestDeadSiblingIsMissed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		list := hosts(t, 3, false)
+		defer closeHost(t, list[0])
+		defer closeHost(t, list[1])
+		siblings := func() (n int) {
+			if err := list[0].Do(t.Context(), func(s *site.Site) { n = len(s.Siblings()) }); err != nil {
+				t.Fatal(err)
+			}
+			return n
+		}
+		time.Sleep(3 * time.Minute)
+		if n := siblings(); n != 2 {
+			t.Errorf("%d siblings, want 2", n)
+		}
+		closeHost(t, list[2])
+		time.Sleep(12 * time.Second)
+		if n := siblings(); n != 1 {
+			t.Errorf("%d siblings after one has died, want 1", n)
+		}
+	})
+}

@@ -11,6 +11,7 @@ import (
 	"gridnode/grid"
 	logged "gridnode/node/history"
 	"gridnode/node/member"
+	"gridnode/node/p2p"
 	"gridnode/node/site"
 	"gridnode/node/store"
 	"gridnode/node/tracing"
@@ -302,6 +303,8 @@ func (l *loop) carryOut() {
 			net.FindProviders(l.out.Keys[e.Index])
 		case grid.EffectProbe:
 			net.Probe(l.out.Probes[e.Index])
+		case grid.EffectAttend:
+			p2p.Attend(net, l.out.Attended[e.Index])
 		case grid.EffectExpel:
 			l.expel(&l.out.Expelled[e.Index])
 		}

@@ -119,6 +119,8 @@ func (l *lane) carry(s int32, e grid.Effect, out *grid.Outbox) {
 		l.providing.find(s, out.Keys[e.Index])
 	case grid.EffectProbe:
 		l.wires.probe(s, out.Probes[e.Index])
+	case grid.EffectAttend:
+		l.wires.attend(s, out.Attended[e.Index])
 	case grid.EffectExpel: // the site itself hears nobody whom it has expelled
 		l.members[s].trace.effect(s, e.Kind, 0)
 	case grid.EffectTell:

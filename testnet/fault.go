@@ -208,6 +208,7 @@ func (fs *faults) partition(i int32, f *Fault) {
 		c.inside[s] = true
 	}
 	fs.cuts = append(fs.cuts, c)
+	fs.divided(&c, f.Sites)
 }
 
 // severed reports whether a partition keeps what one site sends from another.
@@ -224,6 +225,7 @@ func (fs *faults) severed(from, to int32) bool {
 func (fs *faults) crash(s int32, machine bool) {
 	n := fs.n
 	m := &n.members[s]
+	fs.parted(s, machine)
 	m.core, m.router, m.routed, m.fuse = nil, nil, grid.Never, false
 	m.armed = grid.Never
 	if m.away != nil {

@@ -30,6 +30,7 @@ type Network struct {
 	clocks    wallClocks
 	oracle    oracle
 	providers providers
+	attended  [][]int32 // by site: with whom it keeps a connection (EffectAttend)
 	events    int64
 	strides   int64 // that it went through
 	merging   bool  // what a stride has logged is merged
@@ -115,6 +116,7 @@ func (n *Network) Add(m Member) (int, error) {
 		added.records = make(map[string][]byte)
 	}
 	n.members = append(n.members, added)
+	n.attended = append(n.attended, nil)
 	n.index.Add(m.ID, s)
 	n.oracle.add(m.ID, s)
 	n.laneOf(s).owe(s)

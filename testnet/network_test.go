@@ -126,6 +126,12 @@ func (s *script) inject(d *datadriven.TestData) {
 			in = &toySend{grid.SiteID(s.values(d, "to")[0]), i + 1}
 		case "publish":
 			in = &toyPublish{i + 1}
+		case "attend":
+			attend := &toyAttend{}
+			for _, site := range s.values(d, "to") {
+				attend.sites = append(attend.sites, grid.SiteID(site))
+			}
+			in = attend
 		case "find":
 			in = &toyFind{}
 		case "note":

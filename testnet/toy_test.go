@@ -47,8 +47,9 @@ type (
 		id    grid.TaskID
 		start grid.Time
 	}
-	toyTimer struct{ at grid.Time }
-	toyNote  struct{}
+	toyTimer  struct{ at grid.Time }
+	toyAttend struct{ sites []grid.SiteID }
+	toyNote   struct{}
 )
 
 // toyRecord is a job a toySite has taken.
@@ -113,6 +114,10 @@ func (s *toySite) Step(now grid.Time, in grid.Input, out *grid.Outbox) {
 		out.Kill(grid.Task{ID: in.id, Cause: "unwanted"})
 	case *toyFind:
 		out.Closest(in.key)
+	case *toyAttend:
+		out.Attend(in.sites)
+	case *grid.Parted:
+		s.say(now, "parted from %s", in.Site)
 	case *toyNote:
 		s.say(now, "note")
 	case *toyTimer:

@@ -197,6 +197,8 @@ func (c *Circle) Step(now grid.Time, in grid.Input, out *grid.Outbox) {
 		}
 	case *grid.Probed:
 		c.probed(now, in)
+	case *grid.Parted:
+		c.parted(now, in.Site, out)
 	default:
 		panic(fmt.Sprintf("sibling: unknown input %T", in))
 	}
@@ -214,6 +216,7 @@ func (c *Circle) tell(out *grid.Outbox) {
 		c.sites[i] = c.members[i].site
 	}
 	c.watchers = c.watched()
+	out.Attend(c.sites)
 	out.Local(&Changed{})
 }
 

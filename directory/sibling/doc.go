@@ -5,7 +5,7 @@
 //     case: its links of the hierarchy of delegation, the site that heads it;
 //  2. gives Step what comes: *grid.Delivery and *grid.Undelivered with a message of
 //     Protocol, *grid.Closest for which Asked is true, *grid.Providers for which Named is,
-//     *grid.Provided, *grid.Probed, and a grid.Tick when NextTimer has come;
+//     *grid.Provided, *grid.Probed, *grid.Parted, and a grid.Tick when NextTimer has come;
 //  3. calls Heard for whatever a site gossips, Alive for any other message, and Lost if
 //     gossip does not reach one;
 //  4. sends what it gossips to each of Members, soon again to Watchers, and says how soon;
@@ -59,7 +59,7 @@
 //   - Being siblings is mutual but for messages under way: who gossips to a site that does
 //     not know it as one is told.
 //   - A sibling that does not answer for two thirds of Config.Silence after it was missed, or
-//     cannot be reached, is none. Its watchers miss it soon, and warn the others (watch).
+//     cannot be reached, is none. Who is connected with it misses it soon, and warns the others (watch).
 //
 // A site can lie about being poor or kin. That costs others one sibling in yieldPause;
 // kin are taken of those only that the site itself has named, or, by a site that heads

@@ -239,6 +239,39 @@ func TestMissed(t *testing.T) {
 	}
 }
 
+// TestParted: a sibling with whom the connection has ended is asked at once, and once; if nothing
+// comes of that the others are warned, but those who know already.
+func TestParted(t *testing.T) {
+	l := newLone(t, Config{Size: 5}, "a", "b", "c", "d")
+	now := grid.Second
+	l.want("", l.step(now, "", &grid.Parted{Site: "x"}))
+	l.want("greet a", l.step(now, "", &grid.Parted{Site: "a"}))
+	l.want("", l.step(now, "", &grid.Parted{Site: "a"}))
+	l.Alive(now, "a")
+	l.want("greet a", l.step(now, "", &grid.Parted{Site: "a"}))
+	l.want("", l.step(now, "b", &Reply{Taken: true, Others: []grid.SiteID{"c", "a"}, Missed: "a"}))
+	l.want("", l.step(now, "c", &Reply{Taken: true, Others: []grid.SiteID{"b"}, Missed: "a"}))
+	l.want("warn of a d[c a b d]; sibling.Changed", l.step(now, "", &grid.Undelivered{To: "a", Message: &Greet{}}))
+	l.want("greet b", l.step(now, "", &grid.Parted{Site: "b"}))
+	l.next, l.mend, l.round = grid.Never, grid.Never, grid.Never
+	if at := l.NextTimer(); at != now+partedPause {
+		t.Errorf("the next tick is due at %v, want %v", at, now+partedPause)
+	}
+	l.want("warn of b c[c d]; warn of b d[c d]; greet b", l.step(now+partedPause, "", grid.Tick{}))
+}
+
+// TestAttended: connections are kept with the siblings there are.
+func TestAttended(t *testing.T) {
+	l := newLone(t, Config{Size: 5}, "a", "b")
+	for _, in := range []grid.Input{&grid.Delivery{From: "c", Message: &Greet{}}, &grid.Undelivered{To: "a", Message: &Greet{}}} {
+		var out grid.Outbox
+		l.Step(0, in, &out)
+		if len(out.Attended) != 1 || !slices.Equal(out.Attended[0], l.Members()) {
+			t.Errorf("after %T it attends to %v, its siblings are %v", in, out.Attended, l.Members())
+		}
+	}
+}
+
 // TestWarned: a sibling's word that another one seems to have died is reason to ask that one,
 // but not to ask again soon, and who knows is not told.
 func TestWarned(t *testing.T) {

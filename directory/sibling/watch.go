@@ -6,13 +6,15 @@ import (
 	"gridnode/grid"
 )
 
-// watch is what a site knows of whether a sibling is there. A sibling says with what it
-// gossips within which span it does so again: soon to its watchers, seldom to the others.
-// Any message of it is a sign of life. Whoever misses one asks, by a Greet, whether they
-// are siblings, and if nothing comes of that warns the others, who ask for themselves:
-// nobody is believed to be dead on another's word.
+// watch is what a site knows of whether a sibling is there. Siblings keep connections with each
+// other, over which the transport looks for signs of life: one that ends says that the daemon
+// or its machine may be gone. And a sibling says with what it gossips within which span it does
+// so again: more often to its watchers, who so miss one that lives but does nothing. Any message
+// of it is a sign of life. Whoever misses one asks, by a Greet, whether they are siblings, and if
+// nothing comes of that warns the others, who ask for themselves: nobody is believed to be dead
+// on another's word.
 //
-//	           due                    no answer: others are warned        for two thirds of Silence
+//	           due, or parted         no answer: others are warned        for two thirds of Silence
 //	there ------------> asked ----------------------------------> asked ---------------------------> none
 //	  ^                   |   cannot be reached: others are warned                                    ^
 //	  +-- any message ----+---------------------------------------------------------------------------+
@@ -29,6 +31,8 @@ const (
 	againMax = 30 * grid.Minute // a promise of more than that is as good as none
 	lateMin  = 2 * grid.Second  // a sibling may be late by a 32nd of the span and so much
 	askMin   = 10 * grid.Second // between two questions; it doubles
+
+	partedPause = grid.Second // the same, before the second one to whom the connection has ended
 )
 
 // alive notes a sign of life.
@@ -77,6 +81,16 @@ func (c *Circle) Lost(now grid.Time, site grid.SiteID, out *grid.Outbox) {
 	c.tell(out)
 }
 
+// parted takes notice that the connection with a site has ended: it is asked at once, and the
+// others are warned soon.
+func (c *Circle) parted(now grid.Time, site grid.SiteID, out *grid.Outbox) {
+	if m := c.member(site); m != nil && m.asks == 0 {
+		m.asked = now
+		c.ask(now, m, out)
+		m.due = now + partedPause
+	}
+}
+
 // miss goes on with a sibling that is due.
 func (c *Circle) miss(now grid.Time, m *member, out *grid.Outbox) {
 	patience := c.cfg.Silence / 3 * 2
@@ -120,7 +134,18 @@ func (c *Circle) warn(missed grid.SiteID, told []grid.SiteID, out *grid.Outbox) 
 // warned takes a sibling's word that one of its siblings seems to have died.
 func (c *Circle) warned(now grid.Time, from grid.SiteID, w *Reply, out *grid.Outbox) {
 	m := c.member(w.Missed)
-	if m == nil || c.member(from) == nil || m.asks > 0 || m.asked > 0 && now-m.asked < askMin {
+	if m == nil || c.member(from) == nil {
+		return
+	}
+	if m.asks > 0 {
+		for _, site := range append(slices.Clone(w.Others), from) {
+			if len(m.told) < othersMax && !slices.Contains(m.told, site) {
+				m.told = append(m.told, site)
+			}
+		}
+		return
+	}
+	if m.asked > 0 && now-m.asked < askMin {
 		return
 	}
 	m.told = append(slices.Clone(w.Others), from)

@@ -71,11 +71,14 @@ func (n *Network) newHost(keeper *doorkeeper, quic bool) (host.Host, error) {
 
 // muxer returns libp2p's multiplexer with frames that fit into one message of noise each:
 // with its own, every full frame is followed by a message of 17 bytes, encrypted and sent by
-// itself. And a peer whose node stands still is sent no more than windowMax on a stream.
+// itself. And a peer whose node stands still is sent no more than windowMax on a stream, and a
+// machine that has fallen silent is missed after heardSpan, and the ten seconds that it has for
+// an answer.
 func muxer() *yamux.Transport {
 	t := *yamux.DefaultTransport
 	t.MaxMessageSize = noise.MaxPlaintextLength
 	t.MaxStreamWindowSize = windowMax
+	t.KeepAliveInterval = heardSpan
 	return &t
 }
 

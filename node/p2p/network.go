@@ -76,7 +76,7 @@ type Config struct {
 	// of that peer now. It must not block; it is called concurrently.
 	Deliver func(*grid.Delivery) bool
 	// Report takes what became of an order (*grid.Undelivered, *grid.Closest),
-	// at most one per order. It must not block; it is called concurrently, also
+	// at most one per order, and *grid.Parted. It must not block; it is called concurrently, also
 	// from inside Send and Closest.
 	Report func(grid.Input)
 	// Moved, if set, takes the addresses that the node listens on when they are others than
@@ -118,6 +118,7 @@ type Network struct {
 	records backlog[recordOrder]
 	seeker  *seeker
 	pings   pings
+	kept    kept
 	used    *uses         // nil unless idle connections are ended
 	probing atomic.Int32  // probes under way
 	enough  int           // connections from which on no further is made to measure a latency

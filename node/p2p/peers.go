@@ -123,7 +123,51 @@ func (p *pings) forget(id peer.ID) {
 	delete(p.at, id)
 }
 
-// watch notices when the last peer is gone, and when there are peers to remember.
+// kept are the peers with whom connections are kept: the site attends to them.
+type kept struct {
+	mu    sync.Mutex
+	peers map[peer.ID]bool
+}
+
+// tagKept is what libp2p's connection manager knows them by.
+const tagKept = "gridnode-attended"
+
+// Attend keeps the node's connections with these sites, and with no others any more. That one of
+// them has ended, or that there is none, is reported as *grid.Parted.
+func Attend(n *Network, sites []grid.SiteID) {
+	peers := make(map[peer.ID]bool, len(sites))
+	for _, site := range sites {
+		if id, err := peer.Decode(string(site)); err == nil && id != n.host.ID() {
+			peers[id] = true
+		}
+	}
+	n.kept.mu.Lock()
+	before := n.kept.peers
+	n.kept.peers = peers
+	n.kept.mu.Unlock()
+	for id := range before {
+		if !peers[id] {
+			n.host.ConnManager().Unprotect(id, tagKept)
+		}
+	}
+	for id := range peers {
+		if before[id] {
+			continue
+		}
+		n.host.ConnManager().Protect(id, tagKept)
+		if n.host.Network().Connectedness(id) != network.Connected {
+			n.cfg.Report(&grid.Parted{Site: grid.SiteID(id.String())})
+		}
+	}
+}
+
+func (k *kept) has(id peer.ID) bool {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.peers[id]
+}
+
+// watch notices when the last peer is gone, or one to whom the site attends, and when there are peers to remember.
 func (n *Network) watch() network.Notifiee {
 	return &network.NotifyBundle{
 		ConnectedF: func(network.Network, network.Conn) { ring(n.met) },
@@ -132,6 +176,9 @@ func (n *Network) watch() network.Notifiee {
 				return
 			}
 			n.pings.forget(c.RemotePeer())
+			if n.kept.has(c.RemotePeer()) {
+				n.cfg.Report(&grid.Parted{Site: grid.SiteID(c.RemotePeer().String())})
+			}
 			if len(net.Peers()) == 0 {
 				ring(n.rejoin)
 			}

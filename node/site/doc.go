@@ -25,7 +25,7 @@
 //
 // # Inputs
 //
-// Of the network: *grid.Delivery, *grid.Undelivered, *grid.Closest, *grid.Probed,
+// Of the network: *grid.Delivery, *grid.Undelivered, *grid.Closest, *grid.Probed, *grid.Parted,
 // *grid.Provided, *grid.Providers. Of the executor: *grid.TaskEnded, *Adopted. Of users,
 // each with a token under which it is answered (0: nobody waits):
 //

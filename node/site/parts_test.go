@@ -19,7 +19,7 @@ import (
 // for a part; and so are the messages of all protocols.
 func TestEveryInputIsTaken(t *testing.T) {
 	for _, in := range []grid.Input{
-		&grid.Closest{}, &grid.Probed{}, &grid.Provided{}, &grid.Providers{}, &grid.TaskEnded{},
+		&grid.Closest{}, &grid.Probed{}, &grid.Parted{}, &grid.Provided{}, &grid.Providers{}, &grid.TaskEnded{},
 		&Adopted{}, &Submit{}, &Cancel{}, &Preview{}, &FindQuotes{}, &SetPrice{}, &RequestLease{}, &ChangeLease{}, &ChangeLink{}, &Drain{},
 		&bank.Grant{}, &bank.Transfer{}, &bank.Question{}, &bank.Written{}, &bank.Declined{}, &bank.Back{},
 		&dataset.Hold{}, &dataset.Find{}, &dataset.Drop{}, &dataset.Learnt{}, &directory.Found{},

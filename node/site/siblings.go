@@ -33,6 +33,7 @@ type siblings struct {
 func (*siblings) takes(b *board) {
 	of := func(s *Site) *siblings { return s.siblings }
 	hear(b, of, (*siblings).message, kindsOf(&sibling.Protocol)...).private = calmSiblings
+	take(b, of, (*siblings).parted).private = calmSiblings
 	take(b, of, (*siblings).changed)
 	take(b, of, (*siblings).greeted)
 	take(b, of, (*siblings).sampled).private = calmLatencies
@@ -45,6 +46,11 @@ func (*siblings) takes(b *board) {
 }
 
 func (sb *siblings) message(now grid.Time, in grid.Input, out *grid.Outbox) {
+	sb.circle.Step(now, in, out)
+}
+
+// parted: the connection with a sibling has ended.
+func (sb *siblings) parted(now grid.Time, in *grid.Parted, out *grid.Outbox) {
 	sb.circle.Step(now, in, out)
 }
 
