@@ -40,7 +40,7 @@ const liveAge = 36 * time.Second
 func countsAsVirtual(t *testing.T, nodes int) {
 	watch(t, overdue)
 	defer time.Sleep(10 * time.Second) // streams that wait for a greeting give up
-	jobs := int64(max(10*nodes, 300))  // enough messages of each type
+	jobs := int64(max(10*nodes, 480))  // enough messages of each type
 	cfg := ComparisonConfig{Seed: 1, Nodes: nodes, Jobs: jobs, Rest: *liveRest, Placement: "coordinated", OFT: 50, age: liveAge + time.Duration(nodes)*liveApart}
 	live, virtual, err := Compare(t.Context(), cfg)
 	if err != nil {
