@@ -456,7 +456,7 @@ func TestApplyOverTheNetwork(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	key := hostConfig(2, "", nil, &timers{}).Key
 	card, err := Apply(ctx, parsed, key, "beta")
