@@ -89,3 +89,25 @@ func TestRenewalIsRepeated(t *testing.T) {
 		t.Errorf("%+v is sent, %+v, want the renewal again", out.Sends, l)
 	}
 }
+
+// TestWhoForgetsDoesNotFree: a borrower that speaks of a lease which is over is told that its processors are
+// free if they were the lender's own, and else nothing but that it is over: they may be in use at their source.
+func TestWhoForgetsDoesNotFree(t *testing.T) {
+	speaks := func(b *Book, l Lease) *Released {
+		var out grid.Outbox
+		if err := b.Revoke(grid.Hour, l.ID, true, &out); err != nil {
+			t.Fatal(err)
+		}
+		out.Reset()
+		b.Step(grid.Hour, &grid.Delivery{From: l.Borrower, Message: &Renew{Number: l.Number, Epoch: l.Epoch, Sequence: 2, Stamp: grid.Hour}}, &out)
+		return out.Sends[0].Message.(*Released)
+	}
+	b, l := lent(t)
+	if m := speaks(b, l); m.Cause != Unknown || m.Gone != 0 {
+		t.Errorf("of its own processors it says %+v, want that they are free", m)
+	}
+	b, _, on := passedOn(t)
+	if m := speaks(b, on.Lease); m.Cause != Unknown || m.Gone != goneMax {
+		t.Errorf("of another site's it says %+v, want that it does not know", m)
+	}
+}

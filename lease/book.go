@@ -23,6 +23,7 @@ type Book struct {
 	peers   map[grid.SiteID]int // entries by borrower, where this site is the lender
 	tenants tenants             // processors of this site's own by borrower: asked for, held, and lent
 	over    recent[ID]          // lent leases that have ended: a copy of their request is no new one
+	freed   recent[ID]          // of them, of this site's own processors, which are its own again
 	numbers Numbers             // of this site's requests
 	epochs  Numbers
 	totals  Totals
@@ -89,7 +90,7 @@ func New(cfg Config, cluster *lrms.Cluster) (*Book, error) {
 	}
 	return &Book{
 		cfg: cfg, cluster: cluster, entries: make(map[ID]*entry), peers: make(map[grid.SiteID]int), tenants: make(tenants),
-		over: newRecent[ID](overSpan, overMax),
+		over: newRecent[ID](overSpan, overMax), freed: newRecent[ID](overSpan, overMax),
 	}, nil
 }
 

@@ -287,16 +287,21 @@ func (b *Book) released(now grid.Time, from grid.SiteID, m *Release, out *grid.O
 }
 
 // lent returns the lease that its borrower speaks of. If there is none, or if it is
-// of another epoch, the borrower is told.
+// of another epoch, the borrower is told. That its processors are free this site says only of its own:
+// of others, and of what it has forgotten, holds what the borrower was told before.
 func (b *Book) lent(now grid.Time, from grid.SiteID, number, epoch uint64, out *grid.Outbox) *entry {
 	e := b.entries[ID{from, number}]
 	if e != nil && e.Lent && (epoch == e.Epoch || epoch == 0) {
 		return e
 	}
-	if e == nil {
-		b.over.add(now, ID{from, number}) // its request may still be under way
+	id, gone := ID{from, number}, goneMax
+	if b.freed.has(now, id) {
+		gone = 0
 	}
-	out.Send(from, &Released{Number: number, Epoch: epoch, Cause: Unknown})
+	if e == nil {
+		b.over.add(now, id) // its request may still be under way
+	}
+	out.Send(from, &Released{Number: number, Epoch: epoch, Cause: Unknown, Gone: gone})
 	return nil
 }
 
@@ -356,6 +361,9 @@ func (b *Book) endLent(now grid.Time, e *entry, cause Cause, gone grid.Time, out
 func (b *Book) finish(now grid.Time, e *entry, cause Cause, gone grid.Time, out *grid.Outbox) {
 	if e.Via == 0 && !b.cluster.Ended(now, TaskOf(e.Epoch)) {
 		panic(fmt.Sprintf("lease: %s lends %d processors that its cluster does not know of: %+v", b.cfg.Site, e.Processors, e.Lease))
+	}
+	if e.Via == 0 {
+		b.freed.add(now, e.ID)
 	}
 	out.Delete((*record)(e))
 	b.remove(e)
