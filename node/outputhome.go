@@ -53,13 +53,18 @@ func (d *deposits) note(events []grid.Event) {
 		e := &events[i]
 		over := e.Kind == grid.JobFinished || e.Kind == grid.JobCancelled
 		if over && e.Job.Home == d.h.id && wanted(e.Job) && e.Result.Start < e.Result.End {
-			d.mu.Lock()
-			if d.open[e.Job.ID] == nil {
-				d.open[e.Job.ID] = make(chan struct{})
-			}
-			d.mu.Unlock()
+			d.owe(e.Job.ID)
 			d.jobs.Put(deposit{job: e.Job, since: time.Now()})
 		}
+	}
+}
+
+// owe has those wait who ask for the output of a job, until it was tried.
+func (d *deposits) owe(job grid.JobID) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.open[job] == nil {
+		d.open[job] = make(chan struct{})
 	}
 }
 
@@ -109,6 +114,7 @@ func (d *deposits) recover() {
 		for v := range s.Jobs {
 			if !v.Foreign && v.State.Terminal() && wanted(v.Job) && v.End > oldest && v.Start < v.End {
 				one := deposit{job: v.Job, since: time.Now(), late: !d.h.streams.begun(v.Job.ID)}
+				d.owe(v.Job.ID)
 				if len(d.h.streams.readAppended(v.Job.ID)) > 0 {
 					begun = append(begun, one)
 				} else {
