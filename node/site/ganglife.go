@@ -191,15 +191,19 @@ func (c *gangs) recovered(now grid.Time, out *grid.Outbox) {
 // vacateHome gives back what a job had at home, unless something of it may be alive: until the
 // driver has said what still runs, that is anything.
 func (c *gangs) vacateHome(now grid.Time, job grid.JobID, out *grid.Outbox) {
-	if c.recovering {
-		return
+	if !c.recovering && !c.lives(job) {
+		c.home.Vacated(now, job, out)
 	}
+}
+
+// lives reports whether something of a job is alive here.
+func (c *gangs) lives(job grid.JobID) bool {
 	for id := range c.alive {
 		if id.Job == job {
-			return
+			return true
 		}
 	}
-	c.home.Vacated(now, job, out)
+	return false
 }
 
 // whole is the way of jobs that ask to be divided where there is no co-allocation.

@@ -361,6 +361,12 @@ func TestWhatLivesKeepsItsProcessors(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	alive := c.alive
+	c.alive = nil
+	if err := c.audit(b.now); err == nil || !strings.Contains(err.Error(), "nothing is alive") {
+		t.Errorf("an audit says %v of processors that are kept for what is not alive", err)
+	}
+	c.alive = alive
 	c.aborted(b.now, &coalloc.Aborted{Task: grid.TaskID{Job: task.Job, Epoch: task.Epoch + 1}}, &b.out)
 	if got := idle(); got != had {
 		t.Errorf("%d processors are idle while an execution is alive, %d before", got, had)

@@ -390,13 +390,18 @@ func (c *gangs) notPlaceable(now grid.Time, e *entry, why error, out *grid.Outbo
 	c.jobs.refuse(now, e, out)
 }
 
-// audit returns which job has a place in the placement queue that does not wait, or what is wrong with
-// one that is claimed.
+// audit returns which job has a place in the placement queue that does not wait, what is kept for
+// one of which nothing is alive, or what is wrong with one that is claimed.
 func (c *gangs) audit(now grid.Time) error {
 	for w := range c.coord.Queue().All() {
 		id := grid.TaskID{Job: w.Job, Epoch: w.Epoch}
 		if e := c.jobs.current(id); e == nil || e.state != Queued {
 			return fmt.Errorf("job %s, epoch %d, is in the placement queue, and does not wait", id.Job, id.Epoch)
+		}
+	}
+	for l := range c.home.Each {
+		if l.State == lease.Ending && !c.recovering && !c.lives(l.Subject) {
+			return fmt.Errorf("%d processors at home are kept for job %s, of which nothing is alive", l.Processors, l.Subject)
 		}
 	}
 	return coalloc.Audit(now, c.coord, c.home, c.book)
