@@ -73,7 +73,8 @@ type leaseCounts struct {
 // leaseWatch watches what sites lend each other, besides what the checker does: a lender
 // lends for longer in true time than its borrower believes (P-4), and may go on to for longer,
 // be it that the borrower has not heard yet that it does (limit), and never until the borrower takes it for
-// gone; one that its lender wants back is not prolonged (want); nobody lends on for longer than it borrows (lentOn); on a lease no
+// gone; one that its lender wants back is not prolonged (want); nobody lends on for longer than it borrows (lentOn), or
+// says that it is free before that is (free); on a lease no
 // more processors are used than it has (P-2), nothing runs on one that is over, and once
 // everything has ended no lease, no pilot and no processor is missing (P-3).
 type leaseWatch struct {
@@ -84,19 +85,23 @@ type leaseWatch struct {
 	older  older
 	used   []map[uint64]int64     // processors in use at each site, by the lender's number of the grant
 	wanted []map[uint64]grid.Time // by the same: when leases end that their lenders want back
+	passed []map[uint64]uint64    // by the same: number of the lease by which the lender has the processors
 }
 
 func watchLeases(n *testnet.Network, c *testnet.Checker) *leaseWatch {
-	w := &leaseWatch{n: n, checks: c, used: make([]map[uint64]int64, n.Len()), wanted: make([]map[uint64]grid.Time, n.Len())}
+	w := &leaseWatch{n: n, checks: c, used: make([]map[uint64]int64, n.Len()), wanted: make([]map[uint64]grid.Time, n.Len()), passed: make([]map[uint64]uint64, n.Len())}
 	for i := range w.used {
-		w.used[i], w.wanted[i] = make(map[uint64]int64), make(map[uint64]grid.Time)
+		w.used[i], w.wanted[i], w.passed[i] = make(map[uint64]int64), make(map[uint64]grid.Time), make(map[uint64]uint64)
 	}
 	n.Observe(testnet.Observer{
 		Turn: func(now grid.Time, site int) { w.look(now, site) },
-		Send: func(_ grid.Time, from int, to grid.SiteID, m grid.Message) {
+		Send: func(now grid.Time, from int, to grid.SiteID, m grid.Message) {
 			switch m := m.(type) {
 			case *lease.Renewed:
 				w.limit(from, lease.ID{Borrower: to, Number: m.Number}, m.Epoch)
+				w.pass(from, lease.ID{Borrower: to, Number: m.Number})
+			case *lease.Released:
+				w.free(now, from, to, m)
 			case *lease.Revoke:
 				w.want(from, m.Epoch)
 			}
@@ -238,6 +243,33 @@ func (w *leaseWatch) limit(lender int, id lease.ID, epoch uint64) {
 		if until, most := w.n.Clock(at).True(l.Limit), w.n.Clock(lender).True(held.Limit); until >= most {
 			w.checks.Violated("%s counts on lease %d, %v, until %v at most, and %s lends it until %v at most", id.Borrower, id.Number, l.State, until, w.n.ID(lender), most)
 		}
+	}
+}
+
+// pass notes by which lease a site has what it lends on with another.
+func (w *leaseWatch) pass(at int, id lease.ID) {
+	if s, up := scenario.SiteAt(w.n, at); up {
+		if l, there := site.CoresOf(s).Book.Get(id); there && l.Lent && l.Via > 0 {
+			w.passed[at][l.Epoch] = l.Via
+		}
+	}
+}
+
+// free checks that a site which has lent on says that the processors are free no sooner than it takes them
+// for free itself.
+func (w *leaseWatch) free(now grid.Time, at int, to grid.SiteID, m *lease.Released) {
+	s, up := scenario.SiteAt(w.n, at)
+	via, passed := w.passed[at][m.Epoch]
+	if !up || !passed {
+		return
+	}
+	book := site.CoresOf(s).Book
+	l, there := book.Get(lease.ID{Borrower: w.n.ID(at), Number: via})
+	if !there || w.clocks.lease(&l) || w.older.lease(&l) {
+		return
+	}
+	if free, gone := w.n.Clock(at).Local(now)+m.Gone, book.Gone(l.ID); free < gone {
+		w.checks.Violated("%s says that lease %d of %s is free at %v, and takes lease %d, which it lent on, for gone at %v", w.n.ID(at), m.Number, to, free, via, gone)
 	}
 }
 
