@@ -300,8 +300,9 @@ func TestPilotDies(t *testing.T) {
 	until(t, "the lease is over", func() bool { return len(leasesOf(t, b))+len(leasesOf(t, l)) == 0 })
 }
 
-// busyTerm is a term so long that a busy machine renews in time.
-const busyTerm = 12 * grid.Second
+// busyTerm is a term so long that a busy machine renews in time, one whose disk writes something else for
+// seconds, too.
+const busyTerm = 30 * grid.Second
 
 // TestIdleLeaseIsKept: a lease on which nothing runs for longer than a shim without tasks
 // lives is as good as before.
@@ -344,7 +345,7 @@ func TestLeaseIsKept(t *testing.T) {
 	if a := borrowFrom(t, b, l, 1, grid.Hour); a.Err != nil {
 		t.Fatal(a.Err)
 	}
-	job := scriptJob(b, 2, "sleep 26")
+	job := scriptJob(b, 2, "sleep 62")
 	submitJob(t, b, job)
 	until(t, "the job is over", func() bool { return stateOf(t, b, job).State.Terminal() })
 	if v := stateOf(t, b, job); v.State != site.Done || v.Epoch != 1 {
