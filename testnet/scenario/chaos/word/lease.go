@@ -42,6 +42,7 @@ type lent struct {
 	end      grid.Time // in true time
 	limit    grid.Time
 	stamp    grid.Time
+	spoke    grid.Time // when it last said so, in true time
 	recalled bool
 }
 
@@ -137,7 +138,7 @@ func (w *Watch) granted(o *word, m *lease.Grant) {
 	if l := w.loans[t]; l != nil && l.price != m.Price {
 		w.Checks.Violated("%s lends %s lease %d for %v, and has granted it for %v", o.from, o.to, m.Number, m.Price, l.price)
 	} else if l == nil {
-		w.loans[t] = &lent{price: m.Price, span: m.Span, own: m.Source == o.from, stamp: m.Stamp}
+		w.loans[t] = &lent{price: m.Price, span: m.Span, own: m.Source == o.from, stamp: m.Stamp, spoke: o.now}
 	}
 }
 
@@ -179,7 +180,7 @@ func (w *Watch) prolonged(o *word, m *lease.Renewed) {
 	case l.price > 0 && l.limit > 0 && limit > l.limit+off(m.Limit):
 		w.Checks.Violated("%s lends lease %d to %s until %v, which is paid for until %v", o.from, m.Number, o.to, limit, l.limit)
 	}
-	l.end, l.limit, l.stamp = max(l.end, end), max(l.limit, limit), m.Stamp
+	l.end, l.limit, l.stamp, l.spoke = max(l.end, end), max(l.limit, limit), m.Stamp, o.now
 }
 
 // asFor checks how long a lease lasts against what its borrower has asked for: until then at most, and if
@@ -193,6 +194,9 @@ func (w *Watch) asFor(o *word, m *lease.Renewed, l *lent, asked said) {
 		w.Checks.Violated("%s lends lease %d to %s for %v at most, asked for is %v", o.from, m.Number, o.to, m.Limit, most)
 	}
 	if l.recalled || !l.own || asked.claim || asked.stamp > m.Stamp {
+		return
+	}
+	if w.came[o.at] > l.spoke { // it may want it back, and have died before it said so
 		return
 	}
 	if least := min(w.term(o.at), m.Limit, asked.stamp+2*w.term(o.at)-m.Stamp); m.Term < least {
