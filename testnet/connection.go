@@ -5,22 +5,15 @@ import (
 	"slices"
 
 	"gridnode/grid"
+	"gridnode/node/p2p/patience"
 	"gridnode/testnet/draw"
 )
 
-// How soon the transport notices that a machine has fallen silent. As libp2p's multiplexer
-// for TCP does with node/p2p's settings, each end of a connection over which nothing comes
-// for heardSpan asks for a sign of life, and ends it after answerSpan without one.
-const (
-	heardSpan  = 15 * grid.Second
-	answerSpan = 10 * grid.Second
-)
-
 // silence draws after how long one end of a connection notices that the other one has fallen
-// silent. It heard last what one of the two ends has asked, or answered.
+// silent, by the rule of package patience. It heard last what one of the two ends has asked, or answered.
 func silence(pcg *rand.PCG) grid.Time {
-	span := uint64(heardSpan)
-	return heardSpan + answerSpan - grid.Time(min(draw.Uniform(pcg, span), draw.Uniform(pcg, span)))
+	span := uint64(patience.Silence)
+	return patience.Silence + patience.Answer - grid.Time(min(draw.Uniform(pcg, span), draw.Uniform(pcg, span)))
 }
 
 // attend notes with whom a site keeps connections. It is told of those that are down.

@@ -17,6 +17,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"gridnode/node/p2p/allowance"
+	"gridnode/node/p2p/patience"
 )
 
 // newHost returns a host that listens nowhere yet. It speaks QUIC only if that is asked
@@ -72,13 +73,12 @@ func (n *Network) newHost(keeper *doorkeeper, quic bool) (host.Host, error) {
 // muxer returns libp2p's multiplexer with frames that fit into one message of noise each:
 // with its own, every full frame is followed by a message of 17 bytes, encrypted and sent by
 // itself. And a peer whose node stands still is sent no more than windowMax on a stream, and a
-// machine that has fallen silent is missed after heardSpan, and the ten seconds that it has for
-// an answer.
+// machine that has fallen silent is missed (patience.Silence, patience.Answer).
 func muxer() *yamux.Transport {
 	t := *yamux.DefaultTransport
 	t.MaxMessageSize = noise.MaxPlaintextLength
 	t.MaxStreamWindowSize = windowMax
-	t.KeepAliveInterval = heardSpan
+	t.KeepAliveInterval, t.ConnectionWriteTimeout = patience.Silence.Duration(), patience.Answer.Duration()
 	return &t
 }
 

@@ -107,7 +107,6 @@ const refreshMin = time.Duration(refresh.Min) * time.Microsecond
 const (
 	youngMax       = time.Minute            // a connection is no older: it ends when its address is banned
 	holdMax        = time.Second            // a reader of a protocol of libp2p's is held back so long at once
-	heardSpan      = 15 * time.Second       // of silence on a connection over TCP, after which a sign of life is asked for
 	greetTimeMax   = 5 * time.Second        // for a new peer to show that it is a member
 	dialTimeMax    = 5 * time.Second        // to connect, and again to open a stream
 	writeTimeMax   = 10 * time.Second       // for a batch of frames

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"gridnode/grid"
+	"gridnode/node/p2p/patience"
 )
 
 // partings returns from whom a node says that it has parted.
@@ -51,7 +52,7 @@ func TestParted(t *testing.T) {
 		want("one is not there", gone.Self(), other.Self())
 		time.Sleep(time.Minute)
 		stuck.Store(true)
-		time.Sleep(heardSpan + 10*time.Second)
+		time.Sleep((patience.Silence + patience.Answer).Duration())
 		stuck.Store(false)
 		want("one is silent", gone.Self(), other.Self(), silent.Self())
 	})
