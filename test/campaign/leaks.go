@@ -21,11 +21,8 @@ func (w *world) leaks(ctx context.Context) error {
 	wait, cancel := context.WithTimeout(ctx, leakPatience)
 	defer cancel()
 	var left []string
-	_ = realsite.Until(wait, 100*time.Millisecond, func() (bool, error) {
+	_ = realsite.Until(wait, time.Second, func() (bool, error) {
 		left = w.left(wait)
-		if len(left) > 0 {
-			pause(wait, time.Second)
-		}
 		return len(left) == 0, nil
 	})
 	if ctx.Err() != nil {

@@ -193,10 +193,8 @@ func (w *Watch) asFor(o *word, m *lease.Renewed, l *lent, asked said) {
 	if m.Limit > most+off(most) {
 		w.Checks.Violated("%s lends lease %d to %s for %v at most, asked for is %v", o.from, m.Number, o.to, m.Limit, most)
 	}
-	if l.recalled || !l.own || asked.claim || asked.stamp > m.Stamp {
-		return
-	}
-	if w.came[o.at] > l.spoke { // it may want it back, and have died before it said so
+	recalled := l.recalled || w.came[o.at] > l.spoke // it may have died before it said that it wants it back
+	if recalled || !l.own || asked.claim || asked.stamp > m.Stamp {
 		return
 	}
 	if least := min(w.term(o.at), m.Limit, asked.stamp+2*w.term(o.at)-m.Stamp); m.Term < least {
