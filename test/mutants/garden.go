@@ -19,6 +19,7 @@ import (
 type garden struct {
 	root     string // of the module
 	dir      string // of overlays and programs; removed at the end
+	commit   string // of the tree
 	chaos    []string
 	seeds    int
 	patience time.Duration // of one command
@@ -101,7 +102,7 @@ func (g *garden) plant(ctx context.Context, m *mutant, found *results, thorough 
 		if err != nil && (ctx.Err() == nil || r.Seeds < from) {
 			return cmp.Or(ctx.Err(), fmt.Errorf("%s: %w", w.name, err))
 		}
-		r.Mutant, r.Patch, r.Way = m.Name, m.digest, w.name
+		r.Mutant, r.Patch, r.Way, r.Commit = m.Name, m.digest, w.name, g.commit
 		r.Seconds = time.Since(start).Seconds()
 		if from > 1 {
 			r.Seconds += old.Seconds

@@ -159,7 +159,7 @@ func TestGarden(t *testing.T) {
 	if err != nil || len(all) != 6 {
 		t.Fatalf("read %d, %v", len(all), err)
 	}
-	g := &garden{root: dir, dir: t.TempDir(), seeds: 6, patience: 2 * time.Minute, clean: map[string]bool{}, rapid: map[string]bool{}}
+	g := &garden{root: dir, dir: t.TempDir(), commit: "c0ffee", seeds: 6, patience: 2 * time.Minute, clean: map[string]bool{}, rapid: map[string]bool{}}
 	if g.ways, err = waysOf("unit,transcript,chaos,end-to-end"); err != nil {
 		t.Fatal(err)
 	}
@@ -204,6 +204,9 @@ func TestGarden(t *testing.T) {
 			t.Errorf("%s: seen by %q (%s), want %q", r.Name, got, r.Seen, wants[r.Name])
 		}
 		for way, x := range r.Ways { // as if it had said something else, which stays
+			if x.Commit != "c0ffee" {
+				t.Errorf("%s: planted for %s in the commit %q", r.Name, way, x.Commit)
+			}
 			x.By += ", remembered"
 			found.all[[3]string{x.Mutant, x.Patch, way}] = x
 		}

@@ -20,11 +20,12 @@ type result struct {
 	Patch   string  `json:"patch"` // its digest: another patch is another bug
 	Way     string  `json:"way"`
 	Seen    bool    `json:"seen"`
-	By      string  `json:"by,omitempty"`    // test, or seed and violation
-	Idle    bool    `json:"idle,omitempty"`  // no test of the package executes the code that has the bug
-	Seeds   int     `json:"seeds,omitempty"` // of chaos that were run, or until it was seen
-	Flags   string  `json:"flags,omitempty"` // of chaos
-	Seconds float64 `json:"seconds"`         // with what was built
+	By      string  `json:"by,omitempty"`     // test, or seed and violation
+	Idle    bool    `json:"idle,omitempty"`   // no test of the package executes the code that has the bug
+	Seeds   int     `json:"seeds,omitempty"`  // of chaos that were run, or until it was seen
+	Flags   string  `json:"flags,omitempty"`  // of chaos
+	Seconds float64 `json:"seconds"`          // with what was built
+	Commit  string  `json:"commit,omitempty"` // of the tree it was planted in; of chaos, in which the last seed was run
 }
 
 func (r result) String() string {
