@@ -61,7 +61,13 @@ type sample struct{ memory, descriptors, goroutines int64 }
 func (w *world) sample(ctx context.Context) (row []sample, err error) {
 	for _, s := range w.sites {
 		memory, descriptors := usage(s.daemon.Process.Pid)
-		goroutines, err := s.metric(ctx, "go_goroutines")
+		var goroutines int64
+		var err error
+		for end := time.Now().Add(metricWithin); ; pause(ctx, time.Second) {
+			if goroutines, err = s.metric(ctx, "go_goroutines"); err == nil || time.Now().After(end) {
+				break
+			}
+		}
 		if err != nil {
 			return nil, err
 		}
@@ -69,6 +75,9 @@ func (w *world) sample(ctx context.Context) (row []sample, err error) {
 	}
 	return row, nil
 }
+
+// metricWithin is how long a daemon is asked for its numbers: one that gets little of a busy machine refuses now and then.
+const metricWithin = 30 * time.Second
 
 // metric returns a number of the daemon's.
 func (s *site) metric(ctx context.Context, name string) (int64, error) {
@@ -84,6 +93,9 @@ func (s *site) metric(ctx context.Context, name string) (int64, error) {
 	text, err := io.ReadAll(reply.Body)
 	if err != nil {
 		return 0, err
+	}
+	if reply.StatusCode != http.StatusOK {
+		return 0, fmt.Errorf("site %s told no numbers: %s: %.200s", s.name, reply.Status, text)
 	}
 	for line := range strings.Lines(string(text)) {
 		if value, ok := strings.CutPrefix(line, name+" "); ok {
