@@ -29,9 +29,10 @@ type Source interface {
 }
 
 // Inputs makes the inputs whose types belong to the site's package.
-// The network uses what they return before it calls them again for a site of the same lane.
 type Inputs struct {
-	Submit  func(token uint64, job *grid.Job) grid.Input       // a user submits; token 0: no answer is wanted
+	// Submit is for a user who submits; token 0: no answer is wanted. Used, if not nil, is something that it returned
+	// and that nobody looks at any more.
+	Submit  func(used grid.Input, token uint64, job *grid.Job) grid.Input
 	Adopted func(task grid.TaskID, start grid.Time) grid.Input // after a restart: the execution is still alive
 }
 

@@ -35,6 +35,7 @@ type lane struct {
 	undelivered grid.Undelivered
 	closest     grid.Closest
 	ended       grid.TaskEnded
+	submitted   grid.Input
 }
 
 // Lanes are blocks of sites in turn: neighbours, which often have much to do with each other,

@@ -164,6 +164,6 @@ func (s *toySite) Recover(now grid.Time, records iter.Seq2[string, []byte], _ *g
 
 // toyInputs makes the inputs a network hands to each toySite.
 var toyInputs = Inputs{
-	Submit:  func(token uint64, job *grid.Job) grid.Input { return &toySubmit{token, job} },
+	Submit:  func(_ grid.Input, token uint64, job *grid.Job) grid.Input { return &toySubmit{token, job} },
 	Adopted: func(id grid.TaskID, start grid.Time) grid.Input { return &toyAdopted{id, start} },
 }

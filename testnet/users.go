@@ -36,7 +36,8 @@ func (l *lane) submit(a arrival) {
 		l.open[a.token] = pending{s, job}
 	}
 	if m.core != nil {
-		l.step(s, l.cfg.Inputs.Submit(a.token, job))
+		l.submitted = l.cfg.Inputs.Submit(l.submitted, a.token, job)
+		l.step(s, l.submitted)
 	}
 }
 
@@ -57,7 +58,7 @@ func (l *lane) resubmit(s int32) {
 	slices.SortFunc(tokens, cmp.Compare[uint64])
 	for _, token := range tokens {
 		if l.members[s].core != nil {
-			l.step(s, l.cfg.Inputs.Submit(token, l.open[token].job))
+			l.step(s, l.cfg.Inputs.Submit(nil, token, l.open[token].job))
 		}
 	}
 }

@@ -13,7 +13,14 @@ const JobsMax = 1 << 30
 // Inputs makes the inputs that site.Site knows.
 func Inputs() testnet.Inputs {
 	return testnet.Inputs{
-		Submit:  func(token uint64, job *grid.Job) grid.Input { return &site.Submit{Token: token, Job: job} },
+		Submit: func(used grid.Input, token uint64, job *grid.Job) grid.Input {
+			in, ok := used.(*site.Submit)
+			if !ok {
+				in = new(site.Submit)
+			}
+			*in = site.Submit{Token: token, Job: job}
+			return in
+		},
 		Adopted: func(id grid.TaskID, start grid.Time) grid.Input { return &site.Adopted{ID: id, Start: start} },
 	}
 }

@@ -406,7 +406,7 @@ func newLeaseNet(seed uint64) (*leaseNet, error) {
 	n, err := testnet.New(testnet.Config{
 		Seed: seed, Durable: true, Link: chaosLink(faults), Check: w.check,
 		Inputs: testnet.Inputs{
-			Submit:  func(token uint64, job *grid.Job) grid.Input { return &leaseSubmit{token, job} },
+			Submit:  func(_ grid.Input, token uint64, job *grid.Job) grid.Input { return &leaseSubmit{token, job} },
 			Adopted: func(id grid.TaskID, start grid.Time) grid.Input { return &leaseAdopted{id, start} },
 		},
 	})

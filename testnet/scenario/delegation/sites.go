@@ -21,8 +21,11 @@ func (d *delegated) drives() testnet.Inputs {
 	if d.dmm() {
 		return scenario.Inputs()
 	}
-	in := new(delegationSubmit)
-	return testnet.Inputs{Submit: func(_ uint64, job *grid.Job) grid.Input {
+	return testnet.Inputs{Submit: func(used grid.Input, _ uint64, job *grid.Job) grid.Input {
+		in, ok := used.(*delegationSubmit)
+		if !ok {
+			in = new(delegationSubmit)
+		}
 		in.job = job
 		return in
 	}}
