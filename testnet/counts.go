@@ -1,6 +1,8 @@
 package testnet
 
 import (
+	"slices"
+
 	"gridnode/grid"
 	"gridnode/internal/wire"
 )
@@ -38,4 +40,16 @@ func (c *counts) of(site int) *wire.Counter {
 		}
 	}
 	return counter
+}
+
+// Tally returns what each site has counted by now, whatever it counts later. It keeps a fraction of
+// what Counters of all sites would take: those of the kinds that there are.
+func (n *Network) Tally() func(site int) *Counter {
+	lanes := make([]counts, len(n.lanes))
+	for i, l := range n.lanes {
+		for k, list := range l.counts.kinds {
+			lanes[i].kinds[k] = slices.Clone(list)
+		}
+	}
+	return func(site int) *Counter { return lanes[LaneOf(n.cfg.Workers, site)].of(n.inLane(int32(site))) }
 }

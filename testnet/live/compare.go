@@ -207,10 +207,11 @@ func (l *Live) twins(ctx context.Context) (virtual []*scale.Result, err error) {
 
 // count returns what the nodes have counted so far.
 func (l *Live) count(ctx context.Context) (*scale.Counts, error) {
+	var counters []wire.Counter
 	c := &scale.Counts{}
 	for i, h := range l.hosts {
 		c.Names = append(c.Names, l.work.Sites[i].Name)
-		c.Counters = append(c.Counters, h.Counter())
+		counters = append(counters, h.Counter())
 		net := h.Net()
 		c.Lookups += net.Lookups
 		c.Requests += net.Requests
@@ -222,6 +223,7 @@ func (l *Live) count(ctx context.Context) (*scale.Counts, error) {
 			return nil, fmt.Errorf("site %s: %w", l.work.Sites[i].Name, err)
 		}
 	}
+	c.Counter = func(site int) *wire.Counter { counter := counters[site]; return &counter }
 	return c, nil
 }
 

@@ -13,18 +13,18 @@ import (
 
 // Measure measures a virtual network from an instant on.
 type Measure struct {
-	n        *testnet.Network
-	nodes    []*kademlia.Node // nil: the oracle answers
-	begin    grid.Time
-	Jobs     Jobs
-	began    time.Time
-	busy     time.Duration // of this thread at the beginning
-	events   int64
-	counters []wire.Counter
-	queries  measure.Histogram
-	asked    int64 // look-ups that queries asked for
-	looked   kademlia.Stats
-	gone     struct { // what sites had counted that have lost their power since
+	n       *testnet.Network
+	nodes   []*kademlia.Node // nil: the oracle answers
+	begin   grid.Time
+	Jobs    Jobs
+	began   time.Time
+	busy    time.Duration // of this thread at the beginning
+	events  int64
+	counted func(site int) *wire.Counter // before
+	queries measure.Histogram
+	asked   int64 // look-ups that queries asked for
+	looked  kademlia.Stats
+	gone    struct { // what sites had counted that have lost their power since
 		sites   int64
 		queries measure.Histogram
 		asked   int64
@@ -35,10 +35,7 @@ type Measure struct {
 func Begin(n *testnet.Network, nodes []*kademlia.Node, begin grid.Time) *Measure {
 	m := &Measure{
 		n: n, nodes: nodes, begin: begin, Jobs: Jobs{begin: begin, Jobs: make(map[grid.JobID]*Job)},
-		events: n.Events(), counters: make([]wire.Counter, n.Len()), queries: measure.Queries(n), asked: queryLookups(n), looked: requests(nodes),
-	}
-	for i := range m.counters {
-		m.counters[i] = *n.Counter(i)
+		events: n.Events(), counted: n.Tally(), queries: measure.Queries(n), asked: queryLookups(n), looked: requests(nodes),
 	}
 	n.Observe(testnet.Observer{
 		Event: func(_ grid.Time, site int, e *grid.Event) { m.Jobs.Event(int32(site), e) },
@@ -93,11 +90,8 @@ func (m *Measure) Result(end grid.Time) *Result {
 	if busy -= m.busy; !known || m.n.Strides() > 0 {
 		busy = wall
 	}
-	c := Counts{Counters: m.counters, Span: end - m.begin}
-	for i := range c.Counters { // in the same memory: it is kilobytes for each site
-		counter := *m.n.Counter(i)
-		counter.Subtract(&c.Counters[i])
-		c.Counters[i] = counter
+	c := Counts{Counter: since(m.n.Counter, m.counted), Span: end - m.begin}
+	for i := range m.n.Len() {
 		c.Names = append(c.Names, string(m.n.ID(i)))
 	}
 	c.Queries = measure.Queries(m.n)

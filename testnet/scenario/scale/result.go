@@ -102,9 +102,9 @@ type SiteLoad struct {
 
 // Counts is what was counted within the span.
 type Counts struct {
-	Names    []string          // of the sites
-	Counters []wire.Counter    // by site
-	Queries  measure.Histogram // messages per query
+	Names   []string                     // of the sites
+	Counter func(site int) *wire.Counter // of a site, made anew: it is kilobytes
+	Queries measure.Histogram            // messages per query
 
 	Lookups, QueryLookups int64
 	Requests              int64 // each is a message, and so is its answer
@@ -114,10 +114,7 @@ type Counts struct {
 
 // Fill works the figures out.
 func (r *Result) Fill(c *Counts, t *jobTotals) {
-	total := new(wire.Counter)
-	for i := range c.Counters {
-		total.Add(&c.Counters[i])
-	}
+	total := r.spread(c)
 	r.Sites, r.SpanSeconds = len(c.Names), measure.Seconds(c.Span)
 	r.Jobs, r.Accepted, r.Migrated = t.submitted, t.accepted, t.migrated
 	r.Acceptance = measure.Ratio(measure.SumOf(t.accepted).Over(measure.SumOf(t.submitted-t.open), 10_000))
@@ -133,7 +130,6 @@ func (r *Result) Fill(c *Counts, t *jobTotals) {
 		}
 	}
 	r.shares(c, t)
-	r.spread(c)
 }
 
 // meanOf returns s/(n·unit) in hundredths.
@@ -195,30 +191,35 @@ func (r *Result) shares(c *Counts, t *jobTotals) {
 	}
 }
 
-// spread says how the messages are spread over the sites.
-func (r *Result) spread(c *Counts) {
-	for _, family := range []string{"all", "market", "directory", "kademlia", "gossip"} {
-		load := SiteLoad{Messages: family}
-		var all int64
-		hottest := 0
-		for i := range c.Counters {
-			n := handled(&c.Counters[i], family)
-			all += n
-			if n > load.Max {
-				load.Max, hottest = n, i
+// spread says how the messages are spread over the sites, and returns what all have counted.
+func (r *Result) spread(c *Counts) *wire.Counter {
+	families := []string{"all", "market", "directory", "kademlia", "gossip"}
+	loads, sums := make([]SiteLoad, len(families)), make([]int64, len(families))
+	total, sites := new(wire.Counter), int64(len(c.Names))
+	for i, site := range c.Names {
+		counter := c.Counter(i)
+		total.Add(counter)
+		for f, family := range families {
+			n := handled(counter, family)
+			sums[f] += n
+			if load := &loads[f]; n > load.Max {
+				load.Max, load.Hottest = n, site
+				if family == "all" {
+					load.ByType = handledByType(counter)
+				}
 			}
 		}
-		if all == 0 {
-			continue
-		}
-		load.Hottest = c.Names[hottest]
-		if family == "all" {
-			load.ByType = handledByType(&c.Counters[hottest])
-		}
-		load.Mean = measure.Decimal(measure.SumOf(all).Over(measure.SumOf(int64(len(c.Counters))), 100))
-		load.Times = measure.Decimal(measure.SumOf(load.Max*int64(len(c.Counters))).Over(measure.SumOf(all), 100))
-		r.MessagesPerSite = append(r.MessagesPerSite, load)
 	}
+	for f := range loads {
+		if sums[f] > 0 {
+			load := &loads[f]
+			load.Messages = families[f]
+			load.Mean = measure.Decimal(measure.SumOf(sums[f]).Over(measure.SumOf(sites), 100))
+			load.Times = measure.Decimal(measure.SumOf(load.Max*sites).Over(measure.SumOf(sums[f]), 100))
+			r.MessagesPerSite = append(r.MessagesPerSite, *load)
+		}
+	}
+	return total
 }
 
 // handled returns how many messages of a family a site has sent and received.
@@ -245,12 +246,19 @@ func handledByType(c *wire.Counter) map[string]int64 {
 
 // Minus takes away what had been counted before.
 func (c *Counts) Minus(before *Counts) {
-	for i := range c.Counters {
-		c.Counters[i].Subtract(&before.Counters[i])
-	}
+	c.Counter = since(c.Counter, before.Counter)
 	c.Queries.Minus(&before.Queries)
 	c.Lookups -= before.Lookups
 	c.Requests -= before.Requests
 	c.Joining -= before.Joining
 	c.QueryLookups -= before.QueryLookups
+}
+
+// since returns what a site has counted since another time.
+func since(now, before func(site int) *wire.Counter) func(site int) *wire.Counter {
+	return func(site int) *wire.Counter {
+		counter := now(site)
+		counter.Subtract(before(site))
+		return counter
+	}
 }
