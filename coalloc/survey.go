@@ -37,6 +37,7 @@ const (
 	reportAge   = 3 * grid.Hour   // an older report is not believed
 	neighbours  = 16              // of the nearest sites, those measured longest ago have half of each round
 	probesMax   = 64              // of SurveyConfig.Probes
+	peersUsual  = 64              // as many as most surveys know: a list of so many needs no memory but the stack
 	missesMax   = 4               // measurements in a row without an answer after which a site is forgotten
 	movedShare  = 4               // of the usual latency: who has moved by this part of it is elsewhere
 	usualWeight = 8               // a measurement is an eighth of the usual latency
@@ -82,8 +83,6 @@ type Survey struct {
 	told       map[grid.SiteID]grid.Time // when this site last reported to one alone, lately
 	tells      int                       // how often since tellsSince
 	tellsSince grid.Time
-	candidates []candidate // scratch
-	measured   []measured  // scratch
 
 	Rejected int64 // reports and measurements that were not believed
 }
@@ -312,30 +311,30 @@ func (s *Survey) moved() bool {
 // round orders a few sites to be measured: half of them near ones, the others those
 // measured longest ago, at random where several are equal.
 func (s *Survey) round(now grid.Time, out *grid.Outbox) {
-	s.candidates = s.candidates[:0]
 	for i := len(s.peers) - 1; i >= 0; i-- { // who takes a forgotten one's place is already here
 		if p := &s.peers[i]; now-p.heard > 2*reportAge {
 			s.forget(p.site)
 		}
 	}
+	candidates := make([]candidate, 0, peersUsual)
 	for i := range s.peers {
 		p := &s.peers[i]
-		s.candidates = append(s.candidates, candidate{p.site, p, s.toPeer(now, p), 0})
+		candidates = append(candidates, candidate{p.site, p, s.toPeer(now, p), 0})
 	}
-	if len(s.candidates) == 0 {
+	if len(candidates) == 0 {
 		s.nextRound = grid.Never
 		return
 	}
-	slices.SortFunc(s.candidates, byDistance)
-	for i := range s.candidates {
-		s.candidates[i].draw = s.rng.Uint64()
+	slices.SortFunc(candidates, byDistance)
+	for i := range candidates {
+		candidates[i].draw = s.rng.Uint64()
 	}
-	near := min(len(s.candidates), neighbours)
+	near := min(len(candidates), neighbours)
 	half := min(near, s.cfg.Probes/2)
-	longestAgo(s.candidates[:near], half)
-	longestAgo(s.candidates[half:], s.cfg.Probes-half)
-	for i := range min(len(s.candidates), s.cfg.Probes) {
-		c := &s.candidates[i]
+	longestAgo(candidates[:near], half)
+	longestAgo(candidates[half:], s.cfg.Probes-half)
+	for i := range min(len(candidates), s.cfg.Probes) {
+		c := &candidates[i]
 		c.peer.probed = now
 		out.Probe(c.site)
 	}
@@ -375,14 +374,14 @@ func (s *Survey) report(now grid.Time, out *grid.Outbox) {
 func (s *Survey) made(now grid.Time) *LatencyReport {
 	s.sequence = max(uint64(max(now, 1)), s.sequence+1)
 	r := &LatencyReport{Site: s.cfg.Self, Sequence: s.sequence, Coordinate: s.coordinate, Within: s.cfg.Within}
-	s.measured = s.measured[:0]
+	nearest := make([]measured, 0, peersUsual)
 	for i := range s.peers {
 		if p := &s.peers[i]; p.ping.known(now) {
-			s.measured = append(s.measured, measured{p.site, p.ping.latency})
+			nearest = append(nearest, measured{p.site, p.ping.latency})
 		}
 	}
-	slices.SortFunc(s.measured, measured.compare)
-	nearest := s.measured[:min(len(s.measured), NearestMax)]
+	slices.SortFunc(nearest, measured.compare)
+	nearest = nearest[:min(len(nearest), NearestMax)]
 	r.Nearest = make([]Nearby, 0, len(nearest))
 	for _, m := range nearest {
 		r.Nearest = append(r.Nearest, Nearby{mark(m.peer), m.latency})
