@@ -103,6 +103,7 @@ func (rc *recovery) adopted(now grid.Time, in *Adopted, out *grid.Outbox) {
 	rc.forget(e)
 	e.start = in.Start
 	rc.jobs.began(e)
+	rc.jobs.gate.Begun(e.job, &rc.jobs.table) // what waits for that was not told by what is stored
 	if e.state == Cancelling {
 		out.Kill(grid.Task{ID: in.ID, Job: e.job, Cause: e.reason})
 		return

@@ -73,6 +73,22 @@ func TestJobsRunAfterOthers(t *testing.T) {
 	b.want(3, CancelledByUser)
 }
 
+// TestBegunBeforeARestart: a job that waits for the beginning of one, and for the end of another, goes
+// when that ends, also if the daemon has come up anew in between.
+func TestBegunBeforeARestart(t *testing.T) {
+	b := newBench(t, roomy)
+	waits := b.chained(3, grid.AfterOK, 1, 2)
+	waits.Terms.After[0].Condition = grid.After
+	b.submit(b.job(1, 1), b.job(2, 1), waits)
+	one, two := b.running(1), b.running(2)
+	b.crash(&Adopted{ID: one.ID, Start: b.now}, &Adopted{ID: two.ID, Start: b.now})
+	b.started = append(b.started, one, two)
+	b.want(3, Waiting)
+	b.finish(2, 0)
+	b.want(1, Running)
+	b.want(3, Running)
+}
+
 // TestEndIsDurableWithWhatItMeans: a crash between the end of a job and the next turn, at
 // which those that depend on it would go, changes nothing, also where the job is not kept.
 func TestEndIsDurableWithWhatItMeans(t *testing.T) {
