@@ -73,7 +73,27 @@ func (o *office) step(now grid.Time, in grid.Input) any {
 			o.t.Errorf("effect %v", e)
 		}
 	}
+	o.audit(now)
 	return o.answer
+}
+
+// audit fails if something is wrong with the roll, or it is not what is stored.
+func (o *office) audit(now grid.Time) {
+	o.t.Helper()
+	if len(o.roll.met)+len(o.roll.invited) > 64 { // as many are met, or invited, as may be
+		return
+	}
+	if err := o.roll.Audit(now); err != nil && o.roll.NextTimer() > now {
+		o.t.Error(err)
+	}
+	for r := range o.roll.Records {
+		if !bytes.Equal(o.records[r.RecordKey()], r.AppendRecord(nil)) {
+			o.t.Errorf("%s is not stored as it is", r.RecordKey())
+		}
+	}
+	if kept := len(o.roll.met) + len(o.roll.invited) + len(o.roll.revoked.lists); kept != len(o.records) {
+		o.t.Errorf("%d records, and %d are to be stored", len(o.records), kept)
+	}
 }
 
 // kept returns how many records are stored whose keys have a prefix.
