@@ -59,6 +59,8 @@ func (e *entry) auditBorrowed(now grid.Time, b *Book) error {
 	switch {
 	case asks && e.retry > now+e.pause:
 		return fmt.Errorf("its lender is asked next at %v, and was to be within %v", e.retry, e.pause)
+	case e.revoked && e.State < Active:
+		return errors.New("its lender wants it back, and it is not used yet, and asked for still")
 	case e.State != Active:
 		return nil
 	case e.End > max(e.Limit, now) || e.End > max(e.gone, now):
@@ -84,10 +86,12 @@ func (e *entry) auditLent(now grid.Time, b *Book) error {
 			return err
 		}
 	}
-	if e.State == Active && (e.End > max(e.Limit, now) || e.End > max(e.gone, now)) {
+	switch paid := e.Since.Add(e.hold).Add(e.Span); {
+	case e.State == Active && (e.End > max(e.Limit, now) || e.End > max(e.gone, now)):
 		return fmt.Errorf("it ends at %v, lasts until %v at most, and is counted on until %v at most", e.End, e.Limit, e.gone)
-	}
-	if e.State == Requested {
+	case e.State == Active && e.Price > 0 && e.Limit > paid:
+		return fmt.Errorf("it lasts until %v at most, and is paid for until %v", e.Limit, paid)
+	case e.State == Requested:
 		return nil
 	}
 	if e.Via != 0 {
@@ -110,6 +114,8 @@ func (e *entry) auditOnward(now grid.Time, in *entry) error {
 		return fmt.Errorf("it is lent on from lease %d, which is not lent to it", e.Via)
 	case in.Source != e.Source || in.Key != e.Key || in.Processors != e.Processors || e.Hops != min(in.Hops+1, HopsMax):
 		return fmt.Errorf("it is %+v, and lent on from %+v", e.Lease, in.Lease)
+	case e.State == Held && e.Since.Add(e.Span) > in.Limit:
+		return fmt.Errorf("it is granted for %v since %v, and what it is lent on from lasts until %v at most", e.Span, e.Since, in.Limit)
 	case e.End > max(in.End, now) || e.State == Active && e.Limit > in.Limit:
 		return fmt.Errorf("it ends at %v, at %v at most, and what it is lent on from at %v, at %v at most", e.End, e.Limit, in.End, in.Limit)
 	}

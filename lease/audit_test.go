@@ -35,6 +35,10 @@ func TestAuditSees(t *testing.T) {
 		"an end beyond the plan": func(b *Book, e *entry) { e.Limit += grid.Day },
 		"an end beyond the last": func(b *Book, e *entry) { e.Limit = e.End - 1 },
 		"an end nobody knows of": func(b *Book, e *entry) { e.gone = e.End - 1 },
+		"an end that nobody pays": func(b *Book, e *entry) {
+			e.Price, e.Limit = 1, e.Since+e.hold+e.Span+1
+			b.cluster.Extend(grid.Hour, TaskOf(e.Epoch), e.Limit)
+		},
 	} {
 		b, l := lent(t)
 		if err := Audit(grid.Hour, b); err != nil {
@@ -54,9 +58,15 @@ func TestAuditSees(t *testing.T) {
 		"when they are to": func(b *Book, in, on *entry) {
 			in.revoked, on.revoked, in.retry = true, true, in.End
 		},
-		"whom it is from":        func(b *Book, in, _ *entry) { in.onward, b.totals = ID{}, Totals{Borrowed: 2} },
-		"whose it is":            func(b *Book, _, on *entry) { on.Key++ },
-		"how far it has come":    func(b *Book, _, on *entry) { on.Hops = 1 },
+		"whom it is from":     func(b *Book, in, _ *entry) { in.onward, b.totals = ID{}, Totals{Borrowed: 2} },
+		"whose it is":         func(b *Book, _, on *entry) { on.Key++ },
+		"how far it has come": func(b *Book, _, on *entry) { on.Hops = 1 },
+		"a claim of what is to be left": func(_ *Book, in, on *entry) {
+			in.State, in.revoked, on.revoked = Claiming, true, true
+		},
+		"a grant beyond its own": func(_ *Book, in, on *entry) {
+			on.State, on.Span = Held, in.Limit-on.Since+1
+		},
 		"a limit beyond its own": func(b *Book, in, on *entry) { on.Limit = in.Limit + 1 },
 		"an end beyond its own": func(b *Book, in, on *entry) {
 			on.End = in.End + 1

@@ -56,8 +56,11 @@ type Config struct {
 	Drain bool
 }
 
-// DefaultTerm is Config.Term if nothing is said.
-const DefaultTerm = 5 * grid.Minute
+// DefaultTerm is Config.Term if nothing is said, and RetryDefault Config.Retry.
+const (
+	DefaultTerm  = 5 * grid.Minute
+	RetryDefault = 5 * grid.Second
+)
 
 // withDefaults returns cfg with zero fields filled in, or what is wrong with it.
 func (cfg Config) withDefaults() (Config, error) {
@@ -69,7 +72,7 @@ func (cfg Config) withDefaults() (Config, error) {
 	set(&cfg.Term, DefaultTerm)
 	set(&cfg.Hold, 30*grid.Second)
 	set(&cfg.SpanMax, 30*grid.Day)
-	set(&cfg.Retry, 5*grid.Second)
+	set(&cfg.Retry, RetryDefault)
 	if cfg.Drift == 0 {
 		cfg.Drift = 1000
 	}

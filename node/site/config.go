@@ -258,7 +258,7 @@ func (c *LeaseConfig) book(site grid.SiteID) lease.Config {
 		// What is granted is claimed at once, so a hold need not outlast a term; an
 		// execution is given up for dead no sooner than a hold later.
 		cfg.Hold = min(c.Term, 30*grid.Second)
-		cfg.Retry = max(min(c.Term/6, 5*grid.Second), 100*grid.Millisecond)
+		cfg.Retry = max(min(c.Term/6, lease.RetryDefault), 100*grid.Millisecond)
 	}
 	return cfg
 }

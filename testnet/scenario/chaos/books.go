@@ -78,6 +78,7 @@ type openCheque struct {
 	ceiling grid.Credits
 	expires grid.Time
 	closed  bool
+	when    grid.Time // in true time
 	paid    grid.Credits
 }
 
@@ -133,6 +134,9 @@ func (b *books) turn(site int) {
 	l.Journal(own.last+1, func(t *bank.Transaction) bool {
 		b.count[t.Kind]++
 		err := own.apply(t)
+		if c := own.cheques[chequeID{t.Payer, t.Task}]; c != nil && c.closed {
+			c.when = b.n.Now()
+		}
 		if err == nil && t.Kind == bank.KindRedeem {
 			err = b.fees.redeemed(b.n.Now(), t)
 		}
@@ -236,6 +240,16 @@ func (b *books) Paid(at int, payer grid.SiteID, task grid.TaskID) (paid grid.Cre
 		}
 	}
 	return 0, false, false
+}
+
+// Closed implements word.Books.
+func (b *books) Closed(at int, payer grid.SiteID, task grid.TaskID) grid.Time {
+	if own := b.own[at]; own != nil {
+		if c := own.cheques[chequeID{payer, task}]; c != nil && c.closed {
+			return c.when
+		}
+	}
+	return -grid.Day
 }
 
 // Account implements word.Books.

@@ -6,6 +6,7 @@ import (
 
 	"gridnode/grid"
 	"gridnode/lease"
+	"gridnode/testnet/scenario"
 )
 
 // loan is a request for processors, and the lease that comes of it.
@@ -77,8 +78,9 @@ func (w *Watch) leases(o *word, m grid.Message) {
 	case *lease.Release:
 		w.over(loan{o.from, o.to, m.Number})
 	case *lease.Revoke:
-		if l := w.loans[term{loan{o.to, o.from, m.Number}, m.Epoch}]; l != nil {
-			l.recalled = true
+		id := term{loan{o.to, o.from, m.Number}, m.Epoch}
+		if delete(w.reminds, id); w.loans[id] != nil {
+			w.loans[id].recalled = true
 		}
 	case *lease.Claim:
 		w.repeated(o, term{loan{o.from, o.to, m.Number}, m.Epoch}, said{m.Stamp, m.Sequence, o.now, 0, true})
@@ -98,8 +100,22 @@ func (w *Watch) wanted(o *word, m *lease.Request) {
 			w.inTurn(o, before)
 		}
 	}
+	w.outlasts(o, m)
 	if before.Processors != m.Processors || before.Span != m.Span || before.Hold != m.Hold || before.Sink != m.Sink || before.Subject != m.Subject || before.Most != m.Most || before.Bank != m.Bank {
 		w.Checks.Violated("%s asks %s for %+v, and has asked for %+v", o.from, o.to, *m, before.Request)
+	}
+}
+
+// outlasts checks that processors for a component of a job are asked for at least as long as the job takes, by
+// a clock that is as slow as one may be.
+func (w *Watch) outlasts(o *word, m *lease.Request) {
+	s, up := scenario.SiteAt(w.N, o.at)
+	if !up {
+		return
+	}
+	v, there := s.Glance(m.Subject)
+	if there && v.Job.Coallocate != nil && m.Span < lease.SpanLimit && m.Span-m.Span/1000*3 < v.Job.Estimate {
+		w.Checks.Violated("%s asks %s for %d processors for job %s for %v, which may take %v", o.from, o.to, m.Processors, m.Subject, m.Span, v.Job.Estimate)
 	}
 }
 
@@ -180,7 +196,21 @@ func (w *Watch) prolonged(o *word, m *lease.Renewed) {
 	case l.price > 0 && l.limit > 0 && limit > l.limit+off(m.Limit):
 		w.Checks.Violated("%s lends lease %d to %s until %v, which is paid for until %v", o.from, m.Number, o.to, limit, l.limit)
 	}
+	if l.recalled {
+		w.reminds[id] = o.at // in the same step
+	}
 	l.end, l.limit, l.stamp, l.spoke = max(l.end, end), max(l.limit, limit), m.Stamp, o.now
+}
+
+// reminded checks that who confirms a renewal of what it wants back says so once more: its borrower may not
+// have heard it.
+func (w *Watch) reminded(at int) {
+	for id, lender := range w.reminds {
+		if lender == at {
+			w.Checks.Violated("%s wants lease %d of %s back, is asked to renew it, and does not say so again", id.lender, id.number, id.borrower)
+		}
+	}
+	clear(w.reminds)
 }
 
 // asFor checks how long a lease lasts against what its borrower has asked for: until then at most, and if

@@ -40,6 +40,9 @@ func (w *Watch) draw(o *word, m *bank.Draw) {
 	id := signature{o.from, o.from, m.Task}
 	before := w.draws[id]
 	w.draws[id] = m
+	if _, known := w.given[id]; m.Withdrawn && !known {
+		w.given[id] = o.now
+	}
 	switch {
 	case before == nil:
 	case before.Payee != m.Payee || before.Ceiling != m.Ceiling:
@@ -49,10 +52,16 @@ func (w *Watch) draw(o *word, m *bank.Draw) {
 	}
 }
 
+// underWay is how long a message may be.
+const underWay = grid.Minute
+
 // drawn takes the bank's answer.
 func (w *Watch) drawn(o *word, m *bank.Drawn) {
 	if m.Refusal != bank.NoBank && m.Refusal != bank.NoAccount {
 		w.account(o, m.Settled, m.Committed)
+	}
+	if given, known := w.given[signature{o.to, o.to, m.Task}]; m.Refusal == bank.NoFunds && known && o.now > given+underWay {
+		w.Checks.Violated("bank %s says to %s that there are no credits for a cheque for job %s, epoch %d, which is not wanted any more since %v: it may be written one day", o.from, o.to, m.Task.Job, m.Task.Epoch, given)
 	}
 	if m.Refusal != bank.Done {
 		return
@@ -66,12 +75,17 @@ func (w *Watch) drawn(o *word, m *bank.Drawn) {
 	}
 }
 
+// remembered is for how long a bank knows a cheque at least that is settled, for who has not heard so.
+const remembered = 5 * grid.Hour
+
 // redeemed takes what a bank says of a cheque that was presented.
 func (w *Watch) redeemed(o *word, m *bank.Redeemed) {
 	paid, written, open := w.Books.Paid(o.at, m.Payer, m.Task)
 	switch {
 	case m.Refusal == bank.Done && (open || !written || m.Paid != paid):
 		w.Checks.Violated("bank %s says to have paid %v for job %s, epoch %d, of %s; it has paid %v (%t, open: %t)", o.from, m.Paid, m.Task.Job, m.Task.Epoch, m.Payer, paid, written, open)
+	case m.Refusal == bank.UnknownCheque && w.Books.Closed(o.at, m.Payer, m.Task) > o.now-remembered:
+		w.Checks.Violated("bank %s does not know the cheque of %s for job %s, epoch %d, any more, which was settled lately", o.from, m.Payer, m.Task.Job, m.Task.Epoch)
 	case m.Refusal == bank.UnknownCheque && open:
 		w.Checks.Violated("bank %s does not know the cheque of %s for job %s, epoch %d, for which it holds credits", o.from, m.Payer, m.Task.Job, m.Task.Epoch)
 	}
@@ -86,6 +100,9 @@ func (w *Watch) account(o *word, settled, committed grid.Credits) {
 
 // turn compares what a site says of its cheques to its users with what banks have paid.
 func (w *Watch) turn(_ grid.Time, at int) {
+	if len(w.reminds) > 0 {
+		w.reminded(at)
+	}
 	s, up := scenario.SiteAt(w.N, at)
 	if !up || s.Desk() == nil || w.Forgets {
 		return

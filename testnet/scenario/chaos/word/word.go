@@ -28,6 +28,8 @@ type Books interface {
 	// Paid returns what a bank's journal says of the cheque of a payer for an execution: whether it is
 	// written, and open, and what was paid for it.
 	Paid(bank int, payer grid.SiteID, task grid.TaskID) (paid grid.Credits, written, open bool)
+	// Closed returns when, in true time, that was settled; before the beginning if it was not.
+	Closed(bank int, payer grid.SiteID, task grid.TaskID) grid.Time
 	// Account returns what the journal says of an account.
 	Account(bank int, of grid.SiteID) bank.Balance
 	// Moved returns what banks have paid by cheques of a site, and to it; known is false while one is
@@ -48,7 +50,8 @@ type Books interface {
 //   - a lender grants what it was asked for, at a price that the borrower pays, for no longer than its
 //     terms, and says to be free no sooner than it is; a lease that it wants back, or that is paid for,
 //     is prolonged no more (P-4, C-8);
-//   - a borrower says again what its lender said last, and counts what it says (P-4).
+//   - a borrower says again what its lender said last, and counts what it says (P-4);
+//   - what is not answered is said again after longer and longer pauses.
 type Watch struct {
 	Config
 	came map[int]grid.Time // when a site last came up
@@ -68,6 +71,10 @@ type Watch struct {
 	loans map[term]*lent
 	says  map[term]said
 	used  map[renewal]said
+
+	reminds map[term]int // leases that are wanted back and renewed in this step, and at which site
+	paused  map[saying]pause
+	given   map[signature]grid.Time // when a payer first said that it does not want a draw any more
 }
 
 // New starts to listen.
@@ -77,8 +84,12 @@ func New(c Config) *Watch {
 		asks: make(map[request]ask), grants: make(map[guarantee]*grant), holds: make(map[name]grid.TaskID), sent: make(map[guarantee]bool),
 		runs: make(map[execution]*run), budgets: make(map[grid.JobID]grid.Credits), signed: make(map[signature]grid.Credits), draws: make(map[signature]*bank.Draw),
 		wants: make(map[loan]*want), held: make(map[serves][]*want), loans: make(map[term]*lent), says: make(map[term]said), used: make(map[renewal]said),
+		reminds: make(map[term]int), paused: make(map[saying]pause), given: make(map[signature]grid.Time),
 	}
 	c.N.Observe(testnet.Observer{Send: w.send, Event: w.event, Start: w.start, End: w.end, Turn: w.turn, Fault: func(now grid.Time, f *testnet.Fault) {
+		if f.Kind.Kills() {
+			clear(w.reminds)
+		}
 		if f.Healing() && f.Kind.Kills() {
 			w.came[f.Sites[0]] = now
 		}
@@ -103,6 +114,7 @@ func (w *Watch) send(now grid.Time, from int, to grid.SiteID, m grid.Message) {
 		return
 	}
 	o := &word{now, w.N.Clock(from).Local(now), from, w.N.ID(from), to}
+	w.pauses(o, m)
 	switch m := m.(type) {
 	case *market.Negotiate:
 		w.asked(o, m)

@@ -23,12 +23,14 @@ func (nobody) NextTimer() grid.Time                     { return grid.Never }
 type journal struct {
 	paid          grid.Credits
 	written, open bool
+	closed        grid.Time
 	balance       bank.Balance
 }
 
 func (j *journal) Paid(int, grid.SiteID, grid.TaskID) (grid.Credits, bool, bool) {
 	return j.paid, j.written, j.open
 }
+func (j *journal) Closed(int, grid.SiteID, grid.TaskID) grid.Time       { return j.closed }
 func (j *journal) Account(int, grid.SiteID) bank.Balance                { return j.balance }
 func (j *journal) Moved(grid.SiteID) (out, in grid.Credits, known bool) { return j.paid, j.paid, true }
 
@@ -52,7 +54,7 @@ func newStage(t *testing.T) *stage {
 			t.Fatal(err)
 		}
 	}
-	s := &stage{now: grid.Hour}
+	s := &stage{now: grid.Hour, journal: journal{closed: -grid.Day}}
 	s.Watch = New(Config{
 		N: n, Checks: testnet.Check(n, []int64{1, 1}, nil), Books: &s.journal, Apart: func(int) bool { return false },
 		Site: func(int) site.Config { return site.Config{Lease: site.LeaseConfig{Term: 2 * grid.Minute}} },
@@ -70,6 +72,15 @@ func receipt(signer grid.SiteID, amount grid.Credits) *bank.Receipt {
 
 func (s *stage) ask() {
 	s.a(&market.Negotiate{Task: task, Request: 5, Deadline: grid.Hour, CostMax: 10, Lease: grid.Minute})
+}
+
+// insist asks for processors after each of these pauses once more.
+func (s *stage) insist(pauses ...grid.Time) {
+	s.a(&lease.Request{Number: 1})
+	for _, p := range pauses {
+		s.now += p
+		s.a(&lease.Request{Number: 1})
+	}
 }
 
 func promise() *market.Reply {
@@ -183,14 +194,17 @@ func TestWatch(t *testing.T) {
 
 		{"a draw, twice", func(s *stage) {
 			s.a(&bank.Draw{Task: task, Payee: "b", Ceiling: 1})
+			s.now += grid.Minute
 			s.a(&bank.Draw{Task: task, Payee: "b", Ceiling: 1})
 		}, ""},
 		{"over more", func(s *stage) {
 			s.a(&bank.Draw{Task: task, Payee: "b", Ceiling: 1})
+			s.now += grid.Minute
 			s.a(&bank.Draw{Task: task, Payee: "b", Ceiling: 2})
 		}, "and has drawn"},
 		{"after it was withdrawn", func(s *stage) {
 			s.a(&bank.Draw{Task: task, Payee: "b", Ceiling: 1, Withdrawn: true})
+			s.now += grid.Minute
 			s.a(&bank.Draw{Task: task, Payee: "b", Ceiling: 1})
 		}, "it has withdrawn"},
 		{"a cheque that is not written", func(s *stage) { s.b(&bank.Drawn{Task: task, Cheque: &bank.Cheque{}}) }, "holds nothing"},
@@ -205,6 +219,15 @@ func TestWatch(t *testing.T) {
 			s.written, s.open = true, true
 			s.b(&bank.Redeemed{Payer: "a", Task: task, Refusal: bank.UnknownCheque})
 		}, "does not know"},
+		{"a cheque that was settled, and is unknown", func(s *stage) {
+			s.closed = s.now - grid.Hour
+			s.b(&bank.Redeemed{Payer: "a", Task: task, Refusal: bank.UnknownCheque})
+		}, "which was settled lately"},
+		{"a draw that is withdrawn, and may be written one day", func(s *stage) {
+			s.a(&bank.Draw{Task: task, Payee: "b", Ceiling: 1, Withdrawn: true})
+			s.now += 2 * grid.Minute
+			s.b(&bank.Drawn{Task: task, Refusal: bank.NoFunds})
+		}, "which is not wanted any more"},
 		{"an account", func(s *stage) { s.balance.Settled = 3; s.b(&bank.TransferReply{Settled: 3}) }, ""},
 		{"another one", func(s *stage) { s.balance.Settled = 3; s.b(&bank.TransferReply{Settled: 4}) }, "its journal says"},
 
@@ -258,10 +281,35 @@ func TestWatch(t *testing.T) {
 		{"after its lender let it go", func(s *stage) {
 			s.parts(grid.Minute, grid.Minute, func() { s.b(&lease.Released{Number: 1}) })
 		}, ""},
-		{"a request, twice", func(s *stage) { s.a(&lease.Request{Number: 1}); s.a(&lease.Request{Number: 1, Age: 1}) }, ""},
-		{"for more", func(s *stage) { s.a(&lease.Request{Number: 1}); s.a(&lease.Request{Number: 1, Processors: 1}) }, "has asked for"},
+		{"that is wanted back, and renewed without a word", func(s *stage) {
+			s.lend(func(*lease.Grant) {})
+			s.b(&lease.Revoke{Number: 1, Epoch: 9})
+			s.renewed(func(*lease.Renewed) {})
+			s.turn(s.now, 1)
+		}, "does not say so again"},
+		{"and with one", func(s *stage) {
+			s.lend(func(*lease.Grant) {})
+			s.b(&lease.Revoke{Number: 1, Epoch: 9})
+			s.renewed(func(*lease.Renewed) {})
+			s.b(&lease.Revoke{Number: 1, Epoch: 9})
+			s.turn(s.now, 1)
+		}, ""},
+		{"a question, again and again", func(s *stage) { s.insist(5*grid.Second, 10*grid.Second, 20*grid.Second) }, ""},
+		{"too soon", func(s *stage) { s.insist(3 * grid.Second) }, "again after"},
+		{"as soon as before", func(s *stage) { s.insist(5*grid.Second, 5*grid.Second) }, "again after"},
+		{"a request, twice", func(s *stage) {
+			s.a(&lease.Request{Number: 1})
+			s.now += grid.Minute
+			s.a(&lease.Request{Number: 1, Age: 1})
+		}, ""},
+		{"for more", func(s *stage) {
+			s.a(&lease.Request{Number: 1})
+			s.now += grid.Minute
+			s.a(&lease.Request{Number: 1, Processors: 1})
+		}, "has asked for"},
 		{"renewals", func(s *stage) {
 			s.a(&lease.Claim{Number: 1, Sequence: 1, Stamp: 1})
+			s.now += grid.Minute
 			s.a(&lease.Claim{Number: 1, Sequence: 1, Stamp: 1})
 			s.a(&lease.Renew{Number: 1, Sequence: 2, Stamp: 1})
 		}, ""},
