@@ -40,6 +40,11 @@ type twinWatch struct {
 	heard  map[int][]liar.Heard
 	at     int // the site that is looked at
 
+	said  [1 << 8]int64     // by kind of message: the next event from which on who says one is looked at
+	says  map[int]bool      // sites that have said one in this turn
+	ahead [1 << 8]int64     // by kind: … from which on who is told one hears it wrong first
+	wrong map[int][]foreign // by site that has said one in this turn
+
 	// Of each site, the records of jobs that were over as it was looked at, and saved as that:
 	// they are not read again before the end.
 	over map[int]map[string]bool
@@ -56,10 +61,18 @@ const (
 	twinEvents = 16
 	lieEvents  = 40_000 // after which a twin is lied to: that takes as long as many looks
 	echoEvents = 4000   // … hears again what it was told
+	saidEvents = 12_000 // after which who says something of a kind is looked at
+	tellEvents = 40_000 // … who is told something of a kind hears it wrong first
 )
 
+// foreign is what another site is told.
+type foreign struct {
+	at int
+	m  grid.Message
+}
+
 func watchTwins(n *testnet.Network, c *testnet.Checker, books *books, quotes *quoteWatch, roster *roster, config func(at int) site.Config) *twinWatch {
-	w := &twinWatch{n: n, checks: c, books: books, quotes: quotes, roster: roster, config: config, pcg: draw.PCG(n.Seed(), "twins", draw.ForFaults), over: make(map[int]map[string]bool), decided: make(map[grid.TaskID]bool), heard: make(map[int][]liar.Heard)}
+	w := &twinWatch{n: n, checks: c, books: books, quotes: quotes, roster: roster, config: config, pcg: draw.PCG(n.Seed(), "twins", draw.ForFaults), over: make(map[int]map[string]bool), decided: make(map[grid.TaskID]bool), heard: make(map[int][]liar.Heard), says: make(map[int]bool), wrong: make(map[int][]foreign)}
 	w.lies = int64(draw.Uniform(w.pcg, lieEvents))
 	n.Observe(testnet.Observer{Turn: w.turn, Send: w.send, Fault: func(_ grid.Time, f *testnet.Fault) {
 		if f.Kind == testnet.FaultOld {
@@ -78,7 +91,12 @@ func (w *twinWatch) turn(now grid.Time, at int) {
 	if err := w.promises(at, s); err != nil {
 		w.checks.Violated("%s would not come up as it is: %w", w.n.ID(at), err)
 	}
-	if !draw.Chance(w.pcg, twinChance) && !w.deciding {
+	if err := w.tell(now, at); err != nil {
+		w.checks.Violated("%w", err)
+	}
+	says := w.says[at]
+	delete(w.says, at)
+	if !draw.Chance(w.pcg, twinChance) && !w.deciding && !says {
 		return
 	}
 	if err := site.AuditRecords(s, w.n.Saved(at)); err != nil {
@@ -269,11 +287,46 @@ func (w *twinWatch) echo(now grid.Time, twin *site.Site) error {
 	return t.Echo(w.heard[w.at], func(key string) []byte { return testnet.SavedRecord(w.n, w.at, key) })
 }
 
-// send notes what a site is told that can be said again, the latest of each kind.
+// tell has the twins of sites to which one has just said something hear it wrong before they hear it.
+func (w *twinWatch) tell(now grid.Time, from int) error {
+	list := w.wrong[from]
+	delete(w.wrong, from)
+	for _, f := range list {
+		s, up := scenario.SiteAt(w.n, f.at)
+		if !up || w.roster.out(f.at) || w.roster.out(from) {
+			continue
+		}
+		w.needed(f.at, s)
+		core, err := w.n.Twin(f.at, w.over[f.at])
+		if err != nil {
+			return err
+		}
+		w.at = f.at
+		t, _, _ := w.meet(now, scenario.SiteOf(core))
+		if len(t.Then) < 2 || !slices.Contains(t.Then, w.n.ID(from)) {
+			continue
+		}
+		if err := t.Ahead(liar.Heard{From: w.n.ID(from), Message: f.m}, func(key string) []byte { return testnet.SavedRecord(w.n, w.at, key) }); err != nil {
+			return fmt.Errorf("%s: %w", w.n.ID(f.at), err)
+		}
+	}
+	return nil
+}
+
+// send notes who says something of a kind that was not looked at for long, and what a site is told that
+// can be said again, the latest of each kind.
 func (w *twinWatch) send(_ grid.Time, from int, to grid.SiteID, m grid.Message) {
+	kind, events := m.MessageKind(), w.n.Events()
+	if events >= w.said[kind] {
+		w.said[kind], w.says[from] = events+saidEvents, true
+	}
 	at, known := w.n.Index(to)
 	if !known || !liar.Repeatable(m) {
 		return
+	}
+	if events >= w.ahead[kind] {
+		w.ahead[kind] = events + tellEvents
+		w.wrong[from] = append(w.wrong[from], foreign{at, m})
 	}
 	list, is := w.heard[at], liar.Heard{From: w.n.ID(from), Message: m}
 	for i := range list {

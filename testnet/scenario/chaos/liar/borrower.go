@@ -14,7 +14,7 @@ const mostPaid = 5
 // Borrower has a user borrow from another site, which sends more than was asked for, and a third one
 // answer in its place: a lease for more than the user pays is given back unclaimed (C-8), words of
 // another site, of another epoch, and those that come late change nothing (P-2), and a grant for
-// which nobody has asked is given back (P-3).
+// which nobody has asked is given back (P-3), as is one that is wanted back while it is claimed.
 func (t *Twin) Borrower() error {
 	lender, other, book := t.Then[0], t.Then[1], site.CoresOf(t.Site).Book
 	if book == nil {
@@ -67,11 +67,55 @@ func (t *Twin) Borrower() error {
 	if err := t.unheard(book, id, lies); err != nil {
 		return err
 	}
+	if latest := t.renew(id, kept); latest != nil {
+		of := []lie{{"confirms what it was asked four times since", lender, confirm(claim, latest.Sequence-kept, 9*grid.Minute)}}
+		if err := t.unheard(book, id, of); err != nil {
+			return err
+		}
+	}
+	if err := t.recalled(book, lender); err != nil {
+		return err
+	}
 	stray := *g
 	t.made++
 	stray.Number = uint64(t.Now) + 1<<20 + t.made
 	if r, there := answer[*lease.Release](t.hear(lender, &stray)); !there || r.Number != stray.Number {
 		return fmt.Errorf("%s grants lease %d, for which nobody has asked, and is not told so", lender, stray.Number)
+	}
+	return nil
+}
+
+// kept is of how many renewals a borrower knows when it sent them.
+const kept = 4
+
+// renew has a user want a lease for longer, so many times, and returns the last word to its lender.
+func (t *Twin) renew(id lease.ID, times int) (last *lease.Renew) {
+	for range times {
+		for _, s := range t.step(&site.ChangeLease{Token: mark, Change: site.RenewLease, Number: id.Number, Span: longer}).Sends {
+			if m, yes := s.Message.(*lease.Renew); yes && m.Number == id.Number {
+				last = m
+			}
+		}
+	}
+	return last
+}
+
+// longer is for how long that is.
+const longer = 2 * grid.Hour
+
+// recalled has a lender want a lease back that is being claimed: it is given back.
+func (t *Twin) recalled(book *lease.Book, lender grid.SiteID) error {
+	ask, id := t.borrow(lender)
+	if ask == nil {
+		return nil
+	}
+	claim, there := answer[*lease.Claim](t.hear(lender, grant(lender, ask)))
+	if !there {
+		return nil
+	}
+	t.hear(lender, &lease.Revoke{Number: claim.Number, Epoch: claim.Epoch})
+	if l, there := book.Get(id); there && l.State != lease.Ending {
+		return fmt.Errorf("%s wants a lease back while it is claimed, and it is %v", lender, l.State)
 	}
 	return nil
 }

@@ -53,6 +53,30 @@ func (t *Twin) Echo(heard []Heard, stored func(key string) []byte) error {
 	return nil
 }
 
+// Ahead says to a site, before it is told something, the same of another epoch, guarantee or lease, and has
+// another site say it: nothing follows that lasts (J-4, R-1). stored is what the site has saved.
+func (t *Twin) Ahead(h Heard, stored func(key string) []byte) error {
+	t.saved = make(map[string][]byte)
+	for _, other := range altered(h.Message) {
+		if what := t.lasting(h.From, other, stored); what != "" {
+			return fmt.Errorf("%s says %T %+v before %+v, and it %s", h.From, other, other, h.Message, what)
+		}
+	}
+	if !personal(h.Message) {
+		return nil
+	}
+	for _, id := range t.Then {
+		if id == h.From {
+			continue
+		}
+		if what := t.lasting(id, h.Message, stored); what != "" {
+			return fmt.Errorf("%s says %T %+v before %s does, and it %s", id, h.Message, h.Message, h.From, what)
+		}
+		break
+	}
+	return nil
+}
+
 // lasting has the site hear a message, and returns what follows from it that lasts; empty: nothing.
 func (t *Twin) lasting(from grid.SiteID, m grid.Message, stored func(key string) []byte) (what string) {
 	for ticks := 0; t.Site.NextTimer() <= t.Now && ticks < ticksMost; ticks++ { // what is due still is no effect of it

@@ -13,8 +13,8 @@ import (
 const repeatMost = 2 * grid.Minute
 
 // Repeats has nobody answer what a site says that has to arrive: a job that goes to where it was
-// promised, that it is to end, a request for processors, and that a lease is given back. It says so
-// again (J-7, J-8, P-3). Time passes meanwhile.
+// promised, that it is to end, a request for processors, that a lease is to last for longer, and that it is
+// given back. It says so again (J-7, J-8, P-3). Time passes meanwhile.
 func (t *Twin) Repeats() error {
 	at := t.Then[0]
 	if ask := t.away(at, asIs); ask != nil {
@@ -55,6 +55,9 @@ func (t *Twin) Repeats() error {
 	if l, _ := book.Get(id); l.State != lease.Claiming {
 		return nil
 	}
+	if err := t.renewed(at, id); err != nil {
+		return err
+	}
 	t.step(&site.ChangeLease{Token: mark, Change: site.ReleaseLease, Number: id.Number})
 	release := func(m grid.Message) bool {
 		r, yes := m.(*lease.Release)
@@ -62,6 +65,27 @@ func (t *Twin) Repeats() error {
 	}
 	if !t.again(at, release) {
 		return fmt.Errorf("%s is given lease %d back, and does not answer, and is not told again", at, id.Number)
+	}
+	return nil
+}
+
+// renewed has a lender confirm a claim, a user want the lease for longer, and the lender confirm what was said
+// before that: the wish is said again.
+func (t *Twin) renewed(lender grid.SiteID, id lease.ID) error {
+	l, _ := site.CoresOf(t.Site).Book.Get(id)
+	claim := &lease.Claim{Number: id.Number, Epoch: l.Epoch, Sequence: 1, Stamp: grid.Hour}
+	t.hear(lender, confirm(claim, claim.Sequence, 4*grid.Minute))
+	wish := t.renew(id, 1)
+	if wish == nil {
+		return nil
+	}
+	t.hear(lender, confirm(claim, wish.Sequence-1, 4*grid.Minute))
+	longer := func(m grid.Message) bool {
+		r, yes := m.(*lease.Renew)
+		return yes && r.Number == id.Number && r.Span > 0
+	}
+	if !t.again(lender, longer) {
+		return fmt.Errorf("%s is to lend for longer, and confirms only what it was asked before, and is not asked again", lender)
 	}
 	return nil
 }
