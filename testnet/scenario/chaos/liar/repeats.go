@@ -55,9 +55,6 @@ func (t *Twin) Repeats() error {
 	if l, _ := book.Get(id); l.State != lease.Claiming {
 		return nil
 	}
-	if err := t.renewed(at, id); err != nil {
-		return err
-	}
 	t.step(&site.ChangeLease{Token: mark, Change: site.ReleaseLease, Number: id.Number})
 	release := func(m grid.Message) bool {
 		r, yes := m.(*lease.Release)
@@ -66,14 +63,20 @@ func (t *Twin) Repeats() error {
 	if !t.again(at, release) {
 		return fmt.Errorf("%s is given lease %d back, and does not answer, and is not told again", at, id.Number)
 	}
-	return nil
+	return t.renewed(at)
 }
 
 // renewed has a lender confirm a claim, a user want the lease for longer, and the lender confirm what was said
-// before that: the wish is said again.
-func (t *Twin) renewed(lender grid.SiteID, id lease.ID) error {
-	l, _ := site.CoresOf(t.Site).Book.Get(id)
-	claim := &lease.Claim{Number: id.Number, Epoch: l.Epoch, Sequence: 1, Stamp: grid.Hour}
+// before that: the wish is said again. Jobs may be on the lease by then.
+func (t *Twin) renewed(lender grid.SiteID) error {
+	ask, id := t.borrow(lender)
+	if ask == nil {
+		return nil
+	}
+	claim, there := answer[*lease.Claim](t.hear(lender, grant(lender, ask)))
+	if !there {
+		return nil
+	}
 	t.hear(lender, confirm(claim, claim.Sequence, 4*grid.Minute))
 	wish := t.renew(id, 1)
 	if wish == nil {
