@@ -79,7 +79,7 @@ func (t *Twin) Ahead(h Heard, stored func(key string) []byte) error {
 
 // lasting has the site hear a message, and returns what follows from it that lasts; empty: nothing.
 func (t *Twin) lasting(from grid.SiteID, m grid.Message, stored func(key string) []byte) (what string) {
-	for ticks := 0; t.Site.NextTimer() <= t.Now && ticks < ticksMost; ticks++ { // what is due still is no effect of it
+	for ticks := 0; ticks == 0 || t.Site.NextTimer() <= t.Now && ticks < ticksMost; ticks++ { // what is due still is no effect of it
 		maps.Copy(t.saved, changes(t.step(grid.Tick{})))
 	}
 	out := t.step(&grid.Delivery{From: from, Message: m})
