@@ -78,9 +78,8 @@ func (w *Watch) leases(o *word, m grid.Message) {
 	case *lease.Release:
 		w.over(loan{o.from, o.to, m.Number})
 	case *lease.Revoke:
-		id := term{loan{o.to, o.from, m.Number}, m.Epoch}
-		if delete(w.reminds, id); w.loans[id] != nil {
-			w.loans[id].recalled = true
+		if l := w.loans[term{loan{o.to, o.from, m.Number}, m.Epoch}]; l != nil {
+			l.recalled = true
 		}
 	case *lease.Claim:
 		w.repeated(o, term{loan{o.from, o.to, m.Number}, m.Epoch}, said{m.Stamp, m.Sequence, o.now, 0, true})
@@ -196,21 +195,7 @@ func (w *Watch) prolonged(o *word, m *lease.Renewed) {
 	case l.price > 0 && l.limit > 0 && limit > l.limit+off(m.Limit):
 		w.Checks.Violated("%s lends lease %d to %s until %v, which is paid for until %v", o.from, m.Number, o.to, limit, l.limit)
 	}
-	if l.recalled {
-		w.reminds[id] = o.at // in the same step
-	}
 	l.end, l.limit, l.stamp, l.spoke = max(l.end, end), max(l.limit, limit), m.Stamp, o.now
-}
-
-// reminded checks that who confirms a renewal of what it wants back says so once more: its borrower may not
-// have heard it.
-func (w *Watch) reminded(at int) {
-	for id, lender := range w.reminds {
-		if lender == at {
-			w.Checks.Violated("%s wants lease %d of %s back, is asked to renew it, and does not say so again", id.lender, id.number, id.borrower)
-		}
-	}
-	clear(w.reminds)
 }
 
 // asFor checks how long a lease lasts against what its borrower has asked for: until then at most, and if

@@ -100,9 +100,6 @@ func (w *Watch) account(o *word, settled, committed grid.Credits) {
 
 // turn compares what a site says of its cheques to its users with what banks have paid.
 func (w *Watch) turn(_ grid.Time, at int) {
-	if len(w.reminds) > 0 {
-		w.reminded(at)
-	}
 	s, up := scenario.SiteAt(w.N, at)
 	if !up || s.Desk() == nil || w.Forgets {
 		return

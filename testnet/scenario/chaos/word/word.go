@@ -72,9 +72,8 @@ type Watch struct {
 	says  map[term]said
 	used  map[renewal]said
 
-	reminds map[term]int // leases that are wanted back and renewed in this step, and at which site
-	paused  map[saying]pause
-	given   map[signature]grid.Time // when a payer first said that it does not want a draw any more
+	paused map[saying]pause
+	given  map[signature]grid.Time // when a payer first said that it does not want a draw any more
 }
 
 // New starts to listen.
@@ -84,12 +83,9 @@ func New(c Config) *Watch {
 		asks: make(map[request]ask), grants: make(map[guarantee]*grant), holds: make(map[name]grid.TaskID), sent: make(map[guarantee]bool),
 		runs: make(map[execution]*run), budgets: make(map[grid.JobID]grid.Credits), signed: make(map[signature]grid.Credits), draws: make(map[signature]*bank.Draw),
 		wants: make(map[loan]*want), held: make(map[serves][]*want), loans: make(map[term]*lent), says: make(map[term]said), used: make(map[renewal]said),
-		reminds: make(map[term]int), paused: make(map[saying]pause), given: make(map[signature]grid.Time),
+		paused: make(map[saying]pause), given: make(map[signature]grid.Time),
 	}
 	c.N.Observe(testnet.Observer{Send: w.send, Event: w.event, Start: w.start, End: w.end, Turn: w.turn, Fault: func(now grid.Time, f *testnet.Fault) {
-		if f.Kind.Kills() {
-			clear(w.reminds)
-		}
 		if f.Healing() && f.Kind.Kills() {
 			w.came[f.Sites[0]] = now
 		}

@@ -281,19 +281,6 @@ func TestWatch(t *testing.T) {
 		{"after its lender let it go", func(s *stage) {
 			s.parts(grid.Minute, grid.Minute, func() { s.b(&lease.Released{Number: 1}) })
 		}, ""},
-		{"that is wanted back, and renewed without a word", func(s *stage) {
-			s.lend(func(*lease.Grant) {})
-			s.b(&lease.Revoke{Number: 1, Epoch: 9})
-			s.renewed(func(*lease.Renewed) {})
-			s.turn(s.now, 1)
-		}, "does not say so again"},
-		{"and with one", func(s *stage) {
-			s.lend(func(*lease.Grant) {})
-			s.b(&lease.Revoke{Number: 1, Epoch: 9})
-			s.renewed(func(*lease.Renewed) {})
-			s.b(&lease.Revoke{Number: 1, Epoch: 9})
-			s.turn(s.now, 1)
-		}, ""},
 		{"a question, again and again", func(s *stage) { s.insist(5*grid.Second, 10*grid.Second, 20*grid.Second) }, ""},
 		{"too soon", func(s *stage) { s.insist(3 * grid.Second) }, "again after"},
 		{"as soon as before", func(s *stage) { s.insist(5*grid.Second, 5*grid.Second) }, "again after"},
