@@ -467,8 +467,10 @@ func TestWideAndParkedJobs(t *testing.T) {
 	// By load, of a site that does not lend: jobs are parked.
 	vale.kill()
 	vale.set("delegation.threshold", "1", "delegation.cycle", "1s", "delegation.links", "sibling:"+moor.id).start()
-	for _, l := range vale.leases("--in") {
-		vale.ok("lease", "release", fmt.Sprint(l.Number))
+	for _, l := range vale.leases("--in") { // one may end meanwhile by itself
+		if r := vale.run("lease", "release", fmt.Sprint(l.Number)); r.code != 0 && !strings.Contains(r.stderr, "no such lease") {
+			t.Errorf("lease %d is not given back: %v", l.Number, r)
+		}
 	}
 	narrow := strings.TrimSpace(vale.ok("submit", "-t", "10m", "--", "sh", "-c", "echo $GRIDNODE_SITE"))
 	wideID := strings.TrimSpace(vale.ok(wide...))
