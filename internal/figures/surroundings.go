@@ -5,10 +5,11 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"os/exec"
 	"runtime"
 	"strings"
 	"time"
+
+	"gridnode/internal/checkout"
 )
 
 // surroundings is what every page begins with.
@@ -31,16 +32,15 @@ func look(ctx context.Context) (surroundings, error) {
 		cpu: field("/proc/cpuinfo", "model name"), cores: runtime.NumCPU(), memory: memory(),
 		system: runtime.GOOS + "/" + runtime.GOARCH, golang: runtime.Version(),
 	}
-	head, err := exec.CommandContext(ctx, "git", "rev-parse", "--short=12", "HEAD").Output()
-	if err != nil {
-		return at, fmt.Errorf("git rev-parse: %w", err)
+	var err error
+	if at.commit, err = checkout.Commit(ctx, ".", "HEAD"); err != nil {
+		return at, err
 	}
-	at.commit = strings.TrimSpace(string(head))
-	changed, err := exec.CommandContext(ctx, "git", "status", "--porcelain", "--", ".", ":!docs").Output()
+	changed, err := checkout.Git(ctx, ".", "status", "--porcelain", "--", ".", ":!docs")
 	if err != nil {
-		return at, fmt.Errorf("git status: %w", err)
+		return at, err
 	}
-	if len(changed) > 0 {
+	if changed != "" {
 		at.commit += ", with changes not committed"
 	}
 	return at, nil

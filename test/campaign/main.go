@@ -21,6 +21,8 @@ import (
 	"sync"
 	"syscall"
 	"time"
+
+	"gridnode/internal/checkout"
 )
 
 func main() {
@@ -137,7 +139,7 @@ func runAll(ctx context.Context, base plan, chosen []kind, found *results, want 
 	if base.source, err = os.Getwd(); err != nil {
 		return err
 	}
-	if base.commit, err = revision(ctx, base.source, "HEAD"); err != nil {
+	if base.commit, err = checkout.Commit(ctx, base.source, "HEAD"); err != nil {
 		base.commit = "unknown"
 	}
 	ctx, stop := context.WithCancelCause(ctx)

@@ -2,13 +2,11 @@ package main
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
 	"fmt"
 	"io"
 	"maps"
 	"os"
-	"os/exec"
 	"slices"
 	"strings"
 	"sync"
@@ -204,19 +202,4 @@ func printTable(w io.Writer, rows []row) error {
 		}
 	}
 	return nil
-}
-
-// revision returns the commit that a name stands for in the tree.
-func revision(ctx context.Context, dir, name string) (string, error) {
-	return git(ctx, dir, "rev-parse", "--short=12", "--verify", name+"^{commit}")
-}
-
-// git returns what git says of a tree.
-func git(ctx context.Context, dir string, args ...string) (string, error) {
-	cmd := exec.CommandContext(ctx, "git", append([]string{"-C", dir}, args...)...)
-	out, err := cmd.Output()
-	if err != nil {
-		return "", fmt.Errorf("%q: %w: %s", cmd.Args, err, errorText(err))
-	}
-	return strings.TrimSpace(string(out)), nil
 }

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"gridnode/internal/checkout"
 	"gridnode/test/realsite"
 )
 
@@ -19,13 +20,13 @@ const formerDefault = "HEAD~200"
 // last version that was released before it.
 func former(ctx context.Context, source, named string) (string, error) {
 	if named == "" {
-		if tag, err := git(ctx, source, "describe", "--tags", "--abbrev=0", "HEAD~1"); err == nil {
+		if tag, err := checkout.Git(ctx, source, "describe", "--tags", "--abbrev=0", "HEAD~1"); err == nil {
 			named = tag
 		} else {
 			named = formerDefault
 		}
 	}
-	return revision(ctx, source, named)
+	return checkout.Commit(ctx, source, named)
 }
 
 // buildFormer builds the program of a revision, unless it is there.

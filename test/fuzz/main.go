@@ -13,6 +13,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"gridnode/internal/checkout"
 )
 
 func main() {
@@ -68,7 +70,7 @@ func runAll(ctx context.Context, targets []target, found *results, turn, span ti
 		return 0, err
 	}
 	defer os.RemoveAll(dir)
-	commit, err := output(ctx, "git", "rev-parse", "--short=12", "HEAD")
+	commit, err := checkout.Commit(ctx, ".", "HEAD")
 	if err != nil {
 		return 0, err
 	}
@@ -88,7 +90,7 @@ func runAll(ctx context.Context, targets []target, found *results, turn, span ti
 				failed++
 				continue
 			}
-			r.Commit = strings.TrimSpace(string(commit))
+			r.Commit = commit
 			all, err := found.add(r)
 			if err != nil {
 				return failed, err

@@ -13,7 +13,6 @@ import (
 	"flag"
 	"fmt"
 	"os"
-	"os/exec"
 	"os/signal"
 	"path/filepath"
 	"slices"
@@ -22,6 +21,8 @@ import (
 	"sync/atomic"
 	"syscall"
 	"time"
+
+	"gridnode/internal/checkout"
 )
 
 func main() {
@@ -79,7 +80,10 @@ was seen, with 1 if one was not, with 2 if it could not find out.
 	if err != nil {
 		return 0, err
 	}
-	g := &garden{root: root, commit: headOf(ctx, root), chaos: strings.Fields(*run), seeds: *seeds, patience: *patience, clean: map[string]bool{}, rapid: map[string]bool{}}
+	g := &garden{root: root, chaos: strings.Fields(*run), seeds: *seeds, patience: *patience, clean: map[string]bool{}, rapid: map[string]bool{}}
+	if g.commit, err = checkout.Commit(ctx, root, "HEAD"); err != nil {
+		g.commit = "unknown" // an unpacked archive
+	}
 	var all []*mutant
 	if *sample > 0 {
 		all, err = g.draw(ctx, g.folders(*only), *seed, *sample)
@@ -170,15 +174,6 @@ func moduleRoot() (string, error) {
 		}
 	}
 	return "", err
-}
-
-// headOf returns the commit that a tree is at; "unknown" if it is no checkout.
-func headOf(ctx context.Context, root string) string {
-	out, err := exec.CommandContext(ctx, "git", "-C", root, "rev-parse", "--short=12", "HEAD").Output()
-	if err != nil {
-		return "unknown"
-	}
-	return strings.TrimSpace(string(out))
 }
 
 // choose returns the mutants that only names: by name, or by a folder above it.
