@@ -9,6 +9,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"gridnode/test/realsite"
 )
 
 // soakMost is how long the sites of a round are under load: each round has new ones.
@@ -62,12 +64,12 @@ func (w *world) sample(ctx context.Context) (row []sample, err error) {
 	for _, s := range w.sites {
 		memory, descriptors := usage(s.daemon.Process.Pid)
 		var goroutines int64
-		var err error
-		for end := time.Now().Add(metricWithin); ; pause(ctx, time.Second) {
-			if goroutines, err = s.metric(ctx, "go_goroutines"); err == nil || time.Now().After(end) {
-				break
-			}
-		}
+		wait, cancel := context.WithTimeout(ctx, metricWithin)
+		err := realsite.Until(wait, time.Second, func() (told bool, err error) {
+			goroutines, err = s.metric(wait, "go_goroutines")
+			return err == nil, err
+		})
+		cancel()
 		if err != nil {
 			return nil, err
 		}

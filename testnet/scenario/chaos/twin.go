@@ -284,8 +284,11 @@ func (w *twinWatch) echo(now grid.Time, twin *site.Site) error {
 	if len(t.Then) < 2 {
 		return nil
 	}
-	return t.Echo(w.heard[w.at], func(key string) []byte { return testnet.SavedRecord(w.n, w.at, key) })
+	return t.Echo(w.heard[w.at], w.stored)
 }
+
+// stored returns what the site that is looked at has saved under a key.
+func (w *twinWatch) stored(key string) []byte { return testnet.SavedRecord(w.n, w.at, key) }
 
 // tell has the twins of sites to which one has just said something hear it wrong before they hear it.
 func (w *twinWatch) tell(now grid.Time, from int) error {
@@ -306,7 +309,7 @@ func (w *twinWatch) tell(now grid.Time, from int) error {
 		if len(t.Then) < 2 || !slices.Contains(t.Then, w.n.ID(from)) {
 			continue
 		}
-		if err := t.Ahead(liar.Heard{From: w.n.ID(from), Message: f.m}, func(key string) []byte { return testnet.SavedRecord(w.n, w.at, key) }); err != nil {
+		if err := t.Ahead(liar.Heard{From: w.n.ID(from), Message: f.m}, w.stored); err != nil {
 			return fmt.Errorf("%s: %w", w.n.ID(f.at), err)
 		}
 	}

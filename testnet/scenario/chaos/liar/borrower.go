@@ -105,12 +105,8 @@ const longer = 2 * grid.Hour
 
 // recalled has a lender want a lease back that is being claimed: it is given back.
 func (t *Twin) recalled(book *lease.Book, lender grid.SiteID) error {
-	ask, id := t.borrow(lender)
-	if ask == nil {
-		return nil
-	}
-	claim, there := answer[*lease.Claim](t.hear(lender, grant(lender, ask)))
-	if !there {
+	claim, id := t.claim(lender)
+	if claim == nil {
 		return nil
 	}
 	t.hear(lender, &lease.Revoke{Number: claim.Number, Epoch: claim.Epoch})
@@ -129,6 +125,16 @@ func (t *Twin) borrow(lender grid.SiteID) (*lease.Request, lease.ID) {
 		}
 	}
 	return nil, lease.ID{}
+}
+
+// claim has a user borrow a processor that is granted, and returns how the site claims it; nil: it does not.
+func (t *Twin) claim(lender grid.SiteID) (*lease.Claim, lease.ID) {
+	ask, id := t.borrow(lender)
+	if ask == nil {
+		return nil, id
+	}
+	claim, _ := answer[*lease.Claim](t.hear(lender, grant(lender, ask)))
+	return claim, id
 }
 
 // grant is what an honest lender says that wants nothing for it.

@@ -62,17 +62,12 @@ func (t *Twin) Ahead(h Heard, stored func(key string) []byte) error {
 			return fmt.Errorf("%s says %T %+v before %+v, and it %s", h.From, other, other, h.Message, what)
 		}
 	}
-	if !personal(h.Message) {
+	other := slices.IndexFunc(t.Then, func(id grid.SiteID) bool { return id != h.From })
+	if other < 0 || !personal(h.Message) {
 		return nil
 	}
-	for _, id := range t.Then {
-		if id == h.From {
-			continue
-		}
-		if what := t.lasting(id, h.Message, stored); what != "" {
-			return fmt.Errorf("%s says %T %+v before %s does, and it %s", id, h.Message, h.Message, h.From, what)
-		}
-		break
+	if what := t.lasting(t.Then[other], h.Message, stored); what != "" {
+		return fmt.Errorf("%s says %T %+v before %s does, and it %s", t.Then[other], h.Message, h.Message, h.From, what)
 	}
 	return nil
 }

@@ -67,14 +67,10 @@ func (t *Twin) Repeats() error {
 }
 
 // renewed has a lender confirm a claim, a user want the lease for longer, and the lender confirm what was said
-// before that: the wish is said again. Jobs may be on the lease by then.
+// before that: the wish is said again. The lease serves nothing else from then on: jobs may be on it.
 func (t *Twin) renewed(lender grid.SiteID) error {
-	ask, id := t.borrow(lender)
-	if ask == nil {
-		return nil
-	}
-	claim, there := answer[*lease.Claim](t.hear(lender, grant(lender, ask)))
-	if !there {
+	claim, id := t.claim(lender)
+	if claim == nil {
 		return nil
 	}
 	t.hear(lender, confirm(claim, claim.Sequence, 4*grid.Minute))
@@ -83,11 +79,11 @@ func (t *Twin) renewed(lender grid.SiteID) error {
 		return nil
 	}
 	t.hear(lender, confirm(claim, wish.Sequence-1, 4*grid.Minute))
-	longer := func(m grid.Message) bool {
+	renew := func(m grid.Message) bool {
 		r, yes := m.(*lease.Renew)
 		return yes && r.Number == id.Number && r.Span > 0
 	}
-	if !t.again(lender, longer) {
+	if !t.again(lender, renew) {
 		return fmt.Errorf("%s is to lend for longer, and confirms only what it was asked before, and is not asked again", lender)
 	}
 	return nil

@@ -1,8 +1,6 @@
 package word
 
 import (
-	"fmt"
-
 	"gridnode/grid"
 	"gridnode/lease"
 	"gridnode/market/bank"
@@ -67,7 +65,7 @@ func (w *Watch) pauses(o *word, m grid.Message) {
 		return
 	}
 	if after := o.now - p.at; after < p.least-off(p.least) {
-		w.Checks.Violated("%s says %s to %s again after %v, and was to after %v at least", o.from, fmt.Sprintf("%T %+v", m, m), o.to, after, p.least)
+		w.Checks.Violated("%s says %T %+v to %s again after %v, and was to after %v at least", o.from, m, m, o.to, after, p.least)
 	}
 	w.paused[s] = pause{o.now, min(2*p.least, h.longest)}
 }
