@@ -1,6 +1,7 @@
 package member
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -20,12 +21,7 @@ const auditLate = grid.Minute
 //   - An invitation was used by nobody, or by one site, under one name.
 //   - As long as there is a member, one is told now and then what is revoked.
 func (r *Roll) Audit(now grid.Time) error {
-	for _, audit := range [...]func(grid.Time) error{r.auditMembers, r.auditMet, r.auditVouched, r.auditInvited} {
-		if err := audit(now); err != nil {
-			return err
-		}
-	}
-	return r.revoked.audit()
+	return cmp.Or(r.auditMembers(now), r.auditMet(now), r.auditVouched(), r.auditInvited(), r.revoked.audit())
 }
 
 func (r *Roll) auditMembers(now grid.Time) error {
@@ -85,7 +81,7 @@ func (r *Roll) auditMet(now grid.Time) error {
 	return nil
 }
 
-func (r *Roll) auditVouched(grid.Time) error {
+func (r *Roll) auditVouched() error {
 	v := &r.vouched
 	if len(v.order) != len(v.members) || len(v.members) > vouchedMax || len(v.wanted) >= wantedMax+inquireMax {
 		return fmt.Errorf("%d sites have been vouched for, %d are listed, and %d asked for", len(v.members), len(v.order), len(v.wanted))
@@ -103,7 +99,7 @@ func (r *Roll) auditVouched(grid.Time) error {
 	return nil
 }
 
-func (r *Roll) auditInvited(grid.Time) error {
+func (r *Roll) auditInvited() error {
 	if len(r.invited) > invitationsMax {
 		return fmt.Errorf("%d invitations, want at most %d", len(r.invited), invitationsMax)
 	}

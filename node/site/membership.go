@@ -127,11 +127,14 @@ func (m *membership) takeIn(site grid.SiteID) {
 // outcast reports whether nothing will be heard of a site any more.
 func (m *membership) outcast(site grid.SiteID) bool { return m != nil && m.roll.Outcast(site) }
 
-// audit returns whom one of the parts of a site that settle with outcasts takes for one, and is none,
-// or does not take for one; nil: nobody.
-func (m *membership) audit() error {
+// audit returns what is wrong with the roll, or whom one of the parts of a site that settle with outcasts
+// takes for one, and is none, or does not take for one; nil: nothing, and nobody.
+func (m *membership) audit(now grid.Time) error {
 	if m == nil {
 		return nil
+	}
+	if err := m.roll.Audit(now); err != nil {
+		return err
 	}
 	count := 0
 	for site := range m.roll.Outcasts {

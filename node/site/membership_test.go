@@ -534,7 +534,7 @@ func TestAuditOfOutcasts(t *testing.T) {
 	n := newNeighbours(t)
 	n.step(&member.Learn{Token: 9, List: n.list})
 	m := n.site.membership
-	if err := m.audit(); err != nil || !m.outcast(n.home) {
+	if err := m.audit(n.now); err != nil || !m.outcast(n.home) {
 		t.Fatalf("%v, is an outcast: %t", err, m.outcast(n.home))
 	}
 	for name, spoil := range map[string]func(out *grid.Outbox){
@@ -546,7 +546,7 @@ func TestAuditOfOutcasts(t *testing.T) {
 		"an outcast's word counts":   func(*grid.Outbox) { m.payment.desk.Outcasts().Remove(n.home) },
 		"a member's word is nothing": func(out *grid.Outbox) { m.payment.desk.Outcasts().Add(n.now, n.bank, out) },
 	} {
-		if spoil(&grid.Outbox{}); m.audit() == nil {
+		if spoil(&grid.Outbox{}); m.audit(n.now) == nil {
 			t.Errorf("%s, which is not found", name)
 		}
 		m.agent.TakeIn(n.bank)

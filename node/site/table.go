@@ -21,6 +21,7 @@ import (
 	"gridnode/node/after"
 	"gridnode/node/blame"
 	"gridnode/node/guest"
+	"gridnode/node/member"
 	"gridnode/node/quota"
 )
 
@@ -136,6 +137,9 @@ func (s *Site) records(yield func(grid.Record) bool) {
 	if s.guests != nil {
 		all = append(all, s.guests.records)
 	}
+	if s.membership != nil {
+		all = append(all, s.membership.roll.Records)
+	}
 	for _, records := range all {
 		for r := range records {
 			if !yield(r) {
@@ -146,7 +150,7 @@ func (s *Site) records(yield func(grid.Record) bool) {
 }
 
 // recordKinds are the prefixes of the keys of what records yields.
-var recordKinds = []string{bank.RecordPrefix, fee.RecordPrefix, coalloc.HomePrefix, coalloc.RecordPrefix, guest.BanPrefix, guest.HoldPrefix}
+var recordKinds = []string{bank.RecordPrefix, fee.RecordPrefix, coalloc.HomePrefix, coalloc.RecordPrefix, guest.BanPrefix, guest.HoldPrefix, member.InvitationPrefix, member.ListPrefix, member.MetPrefix}
 
 // AuditRecords returns which record of a site is not saved as it is, or which is saved of what is
 // over; nil: there is none. It is asked of a site between two inputs.
@@ -252,7 +256,7 @@ func Audit(now grid.Time, s *Site) error {
 	if err := s.jobs.gate.Audit(s.jobs.going); err != nil {
 		return err
 	}
-	if err := s.membership.audit(); err != nil {
+	if err := s.membership.audit(now); err != nil {
 		return err
 	}
 	if s.placing != nil {
