@@ -105,10 +105,15 @@ func (pub *publisher) set(now grid.Time, q Quote, out *grid.Outbox) {
 	}
 }
 
-// flush publishes a quote that differs in load only.
+// flush publishes a quote that differs in load only. All holders are sent it, so that it is the
+// renewal, too, if that is due before long: more than half of the time to it has gone by.
 func (pub *publisher) flush(now grid.Time, out *grid.Outbox) {
 	republish := pub.republishAt
 	pub.pace.slow(now, pub.cfg.LoadInterval, min(paceMax, pub.cfg.Lifetime/16))
+	if republish-now < renewAfter*pub.cfg.Lifetime/32 {
+		pub.renew(now, out)
+		return
+	}
 	pub.issue(now)
 	pub.republishAt = republish // nobody need have seen this one
 	pub.publish(now, quiet, out)

@@ -104,6 +104,26 @@ func TestLoadThatMattersLittleWaits(t *testing.T) {
 	n.check(n.sites[5], Query{Filter: Filter{FreeMin: 93}})
 }
 
+// A change of load that matters is the renewal if that is due before long, and is none if it is not.
+func TestLateLoadIsTheRenewal(t *testing.T) {
+	n := newNetwork(t, 1, Config{Lifetime: 10 * grid.Minute})
+	populate(n, 10, n.same)
+	n.run(n.cfg.Lifetime)
+	s := n.sites[0]
+	const span = renewAfter * 10 * grid.Minute / 16
+	for i, left := range []grid.Time{span/2 + grid.Minute/4, span/2 - grid.Minute/4} {
+		pub := &s.dir.publisher
+		n.run(pub.republishAt - n.now - left)
+		renewals, due := pub.renewals, pub.republishAt
+		n.set(s, n.offer(s, 5_000_000, 100, int64(i)))
+		n.run(grid.Second)
+		if renewed := pub.renewals > renewals; renewed != (left < span/2) || renewed != (pub.republishAt > due) {
+			t.Errorf("%v before the renewal: renewed %t, again at %v, which was %v", left, renewed, pub.republishAt, due)
+		}
+		n.check(n.sites[5], Query{})
+	}
+}
+
 func TestLoadMatters(t *testing.T) {
 	now := grid.Hour
 	for _, tt := range []struct {
@@ -114,15 +134,16 @@ func TestLoadMatters(t *testing.T) {
 	}{
 		{"nothing", Quote{Free: 4, Widest: 2}, Quote{Free: 4, Widest: 2}, false, false},
 		{"fewer", Quote{Free: 9}, Quote{Free: 5}, false, true},
-		{"half", Quote{Free: 10}, Quote{Free: 5}, true, true},
-		{"twice", Quote{Free: 5}, Quote{Free: 10}, true, true},
+		{"half", Quote{Free: 10}, Quote{Free: 5}, false, true},
+		{"a third", Quote{Free: 15}, Quote{Free: 5}, true, true},
+		{"three times", Quote{Free: 5}, Quote{Free: 15}, true, true},
 		{"none left", Quote{Free: 1}, Quote{}, true, true},
 		{"the first", Quote{}, Quote{Free: 1}, true, true},
 		{"narrower", Quote{Free: 9, Widest: 9}, Quote{Free: 9, Widest: 3}, true, true},
 		{"no wait any more", Quote{Wait: 1, Issued: now}, Quote{Issued: now}, true, true},
 		{"the same end of the wait", Quote{Wait: grid.Hour, Issued: now - 30*grid.Minute}, Quote{Wait: 30 * grid.Minute, Issued: now}, false, false},
 		{"a little later", Quote{Wait: 20 * grid.Second, Issued: now}, Quote{Wait: 50 * grid.Second, Issued: now}, false, true},
-		{"much later", Quote{Wait: 2 * grid.Minute, Issued: now}, Quote{Wait: 4 * grid.Minute, Issued: now}, true, true},
+		{"much later", Quote{Wait: 2 * grid.Minute, Issued: now}, Quote{Wait: 6 * grid.Minute, Issued: now}, true, true},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			if got := tt.published.loadMatters(now, &tt.changed); got != tt.matter {

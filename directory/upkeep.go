@@ -223,7 +223,7 @@ func (r *route) arrived() { r.bearing, r.parent = settled, r.way }
 // factor; the start of a job as wide as the site by this factor of the wait and
 // more than waitSlack.
 const (
-	loadFactor = 2
+	loadFactor = 3
 	waitSlack  = grid.Minute
 )
 
