@@ -63,6 +63,7 @@ func (k *holder) hold(now grid.Time, c cell) *holding {
 		return nil
 	}
 	h := &holding{cell: c, lapse: grid.Never}
+	h.upkeep.fresh = true
 	h.upkeep.prove(now, k.shared)
 	k.holdings = slices.Insert(k.holdings, i, h)
 	k.upkeepAt = min(k.upkeepAt, h.upkeep.next)
@@ -72,7 +73,7 @@ func (k *holder) hold(now grid.Time, c cell) *holding {
 // doubt makes the holder of a cell prove anew that it has all of its quotes, as a copy has
 // expired: who left it may be gone, or have other holders since the network was parted.
 func (k *holder) doubt(now grid.Time, h *holding) {
-	h.upkeep.prove(now, k.shared)
+	h.upkeep.doubt(now, k.shared)
 	k.upkeepAt = min(k.upkeepAt, h.upkeep.next)
 	if r := k.rings.list[h.cell]; r != nil {
 		r.until = min(r.until, max(now, r.named+min(r.span/4, k.cfg.Lifetime/16)))
@@ -88,7 +89,7 @@ func (k *holder) standsIn(h *holding) bool {
 
 // hurry brings the next round of a cell forward.
 func (k *holder) hurry(h *holding, at grid.Time) {
-	h.upkeep.next = min(h.upkeep.next, at)
+	h.upkeep.soon(at)
 	k.upkeepAt = min(k.upkeepAt, h.upkeep.next)
 }
 
@@ -120,8 +121,7 @@ func (k *holder) contradicted(now grid.Time, c cell, digest uint64) {
 	if r != nil && digest != 0 && digest != r.digest && now-r.named > max(k.cfg.Timeout, k.cfg.Lifetime/64, min(r.span/8, k.cfg.Lifetime)) {
 		r.until = min(r.until, now)
 		if h := k.holding(c); h != nil {
-			h.upkeep.next = min(h.upkeep.next, now+k.cfg.Timeout/4)
-			k.upkeepAt = min(k.upkeepAt, h.upkeep.next)
+			k.hurry(h, now+k.cfg.Timeout/4)
 		}
 	}
 }

@@ -30,6 +30,7 @@ type record struct {
 	expires grid.Time
 	spare   bool // it is a spare: it belongs into a cell below, which is closing
 	safe    bool // this cell is closing, and the cell above has a spare
+	copied  bool // another holder had it: its site may not know that this one holds the cell
 }
 
 // isMature reports whether this site has every live quote of the cell.
@@ -110,7 +111,7 @@ func (h *holding) split(now grid.Time, cellMax int, expires grid.Time) {
 		points = append(points, e.at)
 	}
 	if h.fences.Split(h.cell.Prefix, points, cellMax, expires) {
-		h.upkeep.next = min(h.upkeep.next, now) // for the strays to be told
+		h.upkeep.soon(now) // for the strays to be told
 	}
 }
 
@@ -133,11 +134,12 @@ func (h *holding) stand(now grid.Time) (count int32, sum uint64) {
 	return count, sum
 }
 
-// strays returns how many live copies kept here belong into a cell below.
+// strays returns how many live copies kept here belong into a cell below, and will be moved there by
+// their sites.
 func (h *holding) strays(now grid.Time, child trie.Prefix) (n int32) {
 	end := child.End()
 	for i := h.index(child.Bits); i < len(h.records) && !end.Less(h.records[i].at); i++ {
-		if e := &h.records[i]; now < e.expires && !e.spare {
+		if e := &h.records[i]; now < e.expires && !e.spare && !e.copied {
 			n++
 		}
 	}

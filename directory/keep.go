@@ -116,7 +116,7 @@ func (k *holder) adopt(now grid.Time, h *holding, q *Quote) (fresh bool) {
 		return false
 	}
 	k.raise(now, h, q.summary())
-	h.put(record{at: at, quote: q, expires: now + min(q.Expires()-now, q.Lifetime)})
+	h.put(record{at: at, quote: q, expires: now + min(q.Expires()-now, q.Lifetime), copied: true})
 	return true
 }
 

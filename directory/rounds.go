@@ -75,7 +75,9 @@ func (k *holder) inspect(now grid.Time, h *holding, out *grid.Outbox) {
 		if u.round.differs {
 			k.rings.knock(now, r, out)
 		} else {
+			there := len(k.peers)
 			k.peers = k.rings.unheard(now, r, k.peers)
+			u.wait(len(k.peers) > there, k.shared)
 		}
 		for _, site := range k.peers {
 			k.compare(now, h, site, out)
@@ -83,8 +85,11 @@ func (k *holder) inspect(now grid.Time, h *holding, out *grid.Outbox) {
 		k.displace(h, r, k.peers, out)
 	}
 	if !h.cell.IsRoot() && !h.life.Leaves() {
-		u.route.begin(now, k.shared)
-		k.report(now, h, out)
+		if u.round.rests = u.standing == proving && now < u.due && u.told == r.digest; !u.round.rests {
+			u.route.begin(now, k.shared)
+			k.report(now, h, out)
+			u.told = r.digest
+		}
 	}
 	k.conclude(now, h)
 }
@@ -259,9 +264,15 @@ func (k *holder) onSum(now grid.Time, q request, p *Page, out *grid.Outbox) {
 	if !alike || u.copied && p.Ring != u.round.ring {
 		u.round.differs = true
 	}
-	if p.Held && !alike && !p.HasFences && p.Count >= count && u.eager >= copyAfter && k.cfg.Witnesses == 0 && !u.round.copies {
-		u.round.copies, u.pages = true, 0
-		k.fetch(now, h, q.site, trie.First(), out)
+	if p.Held && !alike && u.eager >= copyAfter && k.cfg.Witnesses == 0 && !u.round.copies {
+		switch {
+		case p.HasFences && u.fresh: // first these: the quotes inside them belong elsewhere
+			u.round.copies, u.pages = true, 0
+			k.fetch(now, h, q.site, trie.Last(), out)
+		case !p.HasFences && p.Count >= count:
+			u.round.copies, u.pages = true, 0
+			k.fetch(now, h, q.site, trie.First(), out)
+		}
 	}
 	k.conclude(now, h)
 }
@@ -286,6 +297,11 @@ func (k *holder) onCopies(now grid.Time, q request, p *Page, out *grid.Outbox) {
 		return
 	}
 	u := &h.upkeep
+	for _, f := range p.Fences {
+		if u.fresh && h.cell.Covers(f) && h.fences.Get(f) == nil {
+			u.copied = h.fences.Add(f, now+k.cfg.Lifetime) || u.copied
+		}
+	}
 	for _, quote := range p.Quotes {
 		if k.adopt(now, h, quote) {
 			u.copied = true

@@ -37,8 +37,9 @@ const (
 // the holders, since it has published to each. It ends once the router has answered, if that is
 // being asked. It is no proof if others are found to hold the cell before it ends, or the router
 // names nobody, nor if a holder does not answer that has not lied: what was published to it may be
-// nowhere else. A new holder copies quotes that others have from them. Whose quotes these are may
-// not know it yet; so then it is proof only if the others know it, and tell them with their answers.
+// nowhere else. A new holder copies quotes that others have from them, and which cells there are below,
+// of which it would hear when their holders report next. Whose quotes and cells these are may not
+// know it yet; so then it is proof only if the others know it, and tell them with their answers.
 // Who only stands in for a holder that it cannot reach has no such proof: others may
 // reach that one. If some holder never agrees, say because another site has a wrong idea of who
 // holds the cell, age does instead: by then every site must have looked the holders up again and
@@ -50,6 +51,7 @@ type upkeep struct {
 
 	next  grid.Time // when the next round is due
 	last  grid.Time // when the last one began
+	due   grid.Time // when the parent is to hear again of a cell that is being proved; 0: in the next round
 	pause grid.Time // between them
 	span  grid.Time // between them while all is well: a holder that doubts rests as long as before once that is over
 	round round
@@ -59,11 +61,14 @@ type upkeep struct {
 	displaced uint64 // digest of the holders of whom the site was told that was one before
 	displaces int    // times that was
 
-	copied bool // some quotes have come from other holders since it began to prove
+	fresh  bool // it has never been mature, and may lack what no site tells it before long
+	waits  bool // a holder does not answer, so that there is no proof before it does, or is no holder any more
+	copied bool // some quotes or fences have come from other holders since it began to prove
 	pages  int  // of those, in this round
 
-	route route // to the holders of the parent
-	word  word  // what they have been told
+	route route  // to the holders of the parent
+	word  word   // what they have been told
+	told  uint64 // digest of the holders of the cell that they have been told
 }
 
 // round is what is asked, and has been answered, in one round.
@@ -74,6 +79,7 @@ type round struct {
 	copies  bool // another holder is asked for the quotes that it has
 	differs bool // another holder did not answer, or has other quotes
 	strays  bool // a cell above had strays, or did not answer
+	rests   bool // the parent knows all that it would be told
 	noted   bool // a holder of the parent has taken the report, and knows the same others
 
 	ring uint64 // digest of who holds the cell, as the round began
@@ -101,18 +107,44 @@ const (
 // round comes soon, so that whoever this site displaces learns it, but after those who publish to
 // a new cell had time to.
 func (u *upkeep) prove(now grid.Time, sh *shared) {
-	u.standing, u.since, u.eager, u.copied = proving, now, 0, false
+	u.standing, u.since, u.eager, u.waits, u.copied = proving, now, 0, false, false
 	u.round.differs = true
 	u.pause = 2 * sh.cfg.Timeout
 	u.span = max(u.span, u.pause)
 	u.next = now + sh.cfg.Timeout/4 + sh.jitter(sh.cfg.Timeout/4)
 }
 
+// doubt begins to prove anew what was proved. What the parent has been told by a mature holder stays
+// true meanwhile, so that it need not hear of the doubt unless that lasts.
+func (u *upkeep) doubt(now grid.Time, sh *shared) {
+	switch due := u.next; {
+	case u.standing == mature && u.clear && u.word.given:
+		u.due = due
+	case u.eager > 0:
+		u.due = 0
+	}
+	u.prove(now, sh)
+}
+
+// soon brings the next round forward: the parent is to hear again.
+func (u *upkeep) soon(at grid.Time) {
+	u.next, u.due = min(u.next, at), 0
+}
+
+// wait takes notice of whether a holder does not answer. It may be away for long: the pauses double.
+func (u *upkeep) wait(silent bool, sh *shared) {
+	if u.waits && !silent {
+		u.pause = 2 * sh.cfg.Timeout
+		u.next = min(u.next, u.last+u.pause)
+	}
+	u.waits = silent
+}
+
 // begin notes that a round begins, and plans the next.
 func (u *upkeep) begin(now grid.Time, sh *shared) {
 	u.eager++
 	switch {
-	case u.standing == proving && u.eager <= eagerMax:
+	case u.standing == proving && u.eager <= eagerMax && !u.waits:
 	case u.standing == proving || u.standing == mature && !u.clear:
 		u.pause = min(2*u.pause, sh.cfg.Lifetime/2)
 	default:
@@ -131,9 +163,19 @@ func (u *upkeep) conclude(now grid.Time, isRoot bool, lifetime grid.Time) (cloud
 		return false
 	}
 	clouded = u.standing == mature && u.clear
-	u.clear = !r.strays && (r.noted || isRoot)
-	if u.clear && !r.differs || now-u.since >= matureAge*lifetime/2 {
-		u.standing = mature
+	if !r.rests {
+		u.clear = !r.strays && (r.noted || isRoot)
+	}
+	switch {
+	case u.clear && !r.differs || now-u.since >= matureAge*lifetime/2:
+		if r.rests && u.word.given {
+			u.next = max(u.next, u.due) // what the parent knows is true
+		}
+		u.standing, u.fresh, u.due = mature, false, 0
+	case r.rests && u.word.given:
+		u.due = 0 // the doubt lasts
+	case !r.rests && u.standing == proving && u.clear:
+		u.due = now + lifetime/4
 	}
 	return clouded && !u.clear
 }

@@ -85,11 +85,11 @@ func TestUpkeepConcludes(t *testing.T) {
 		{"long ago", round{differs: true, strays: true}, false, matureAge * lifetime / 2, mature, false},
 		{"a question is open", round{open: 1, noted: true}, false, 0, proving, false},
 	} {
-		u := upkeep{round: tt.round}
+		u := upkeep{round: tt.round, fresh: true}
 		u.round.open++
 		u.conclude(tt.age, tt.isRoot, lifetime)
-		if u.standing != tt.want || u.clear != tt.clear {
-			t.Errorf("%s: standing %d, clear %v", tt.name, u.standing, u.clear)
+		if u.standing != tt.want || u.clear != tt.clear || u.fresh != (tt.want == proving) {
+			t.Errorf("%s: standing %d, clear %v, fresh %v", tt.name, u.standing, u.clear, u.fresh)
 		}
 	}
 }
@@ -220,25 +220,30 @@ func TestNewHolderCopiesWhatOthersHave(t *testing.T) {
 		name      string
 		witnesses int
 		eager     int
+		old       bool
 		page      Page
 		want      bool
 	}{
-		{"another one has more", 0, copyAfter, Page{Held: true, Count: 3, Sum: 7}, true},
-		{"another one has others", 0, copyAfter, Page{Held: true, Count: 1, Sum: 7}, true},
-		{"in the first round", 0, copyAfter - 1, Page{Held: true, Count: 3, Sum: 7}, false},
-		{"another one has fewer", 0, copyAfter, Page{Held: true, Sum: 7}, false},
-		{"it is no holder", 0, copyAfter, Page{Count: 3, Sum: 7}, false},
-		{"it knows other cells below", 0, copyAfter, Page{Held: true, Count: 3, Sum: 7, HasFences: true}, false},
-		{"members may lie", 1, copyAfter, Page{Held: true, Count: 3, Sum: 7}, false},
+		{"another one has more", 0, copyAfter, true, Page{Held: true, Count: 3, Sum: 7}, true},
+		{"another one has others", 0, copyAfter, true, Page{Held: true, Count: 1, Sum: 7}, true},
+		{"in the first round", 0, copyAfter - 1, true, Page{Held: true, Count: 3, Sum: 7}, false},
+		{"another one has fewer", 0, copyAfter, true, Page{Held: true, Sum: 7}, false},
+		{"it is no holder", 0, copyAfter, true, Page{Count: 3, Sum: 7}, false},
+		{"it knows other cells below", 0, copyAfter, false, Page{Held: true, Sum: 7, HasFences: true}, true},
+		{"it knows cells that have expired here", 0, copyAfter, true, Page{Held: true, Count: 3, Sum: 7, HasFences: true}, false},
+		{"members may lie", 1, copyAfter, true, Page{Held: true, Count: 3, Sum: 7}, false},
+		{"members may lie about cells", 1, copyAfter, false, Page{Held: true, Count: 3, Sum: 7, HasFences: true}, false},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			d, h, out := newHolding(Config{Witnesses: tt.witnesses})
-			h.upkeep.eager = tt.eager
+			h.upkeep.eager, h.upkeep.fresh = tt.eager, !tt.old
 			for _, from := range []grid.SiteID{"a", "b"} {
 				d.holder.onSum(0, request{purpose: forSum, site: from, cell: h.cell, round: 1}, &tt.page, out)
 			}
 			if asked := len(out.Sends) == 1 && out.Sends[0].To == "a" && out.Sends[0].Message.(*Scan).Limit == PageMax; asked != tt.want || len(out.Sends) > 1 {
 				t.Errorf("sends %v, want one question to a: %t", out.Sends, tt.want)
+			} else if asked && (out.Sends[0].Message.(*Scan).At == trie.Last()) != tt.page.HasFences {
+				t.Error("asks for quotes, and not for the cells below first, or the other way round")
 			}
 			if !h.upkeep.round.differs {
 				t.Error("they agree")
@@ -251,12 +256,25 @@ func TestNewHolderCopiesWhatOthersHave(t *testing.T) {
 	d.holder.onSum(0, request{purpose: forSum, site: "a", cell: h.cell, round: 1}, &Page{Held: true, Count: 3, Sum: 7}, out)
 	stale := quoteAt("e", 5, 1, 0)
 	stale.Lifetime = 0
-	page := &Page{Cell: h.cell, More: true, Quotes: []*Quote{quoteAt("q", 1, 1, 0), quoteAt("r", 2, 1, 0), stale, quoteAt("s", 3, 1, 0)}}
+	below := trie.PrefixOf(trie.Last(), 4)
+	page := &Page{Cell: h.cell, More: true, HasFences: true, Fences: []trie.Prefix{below}, Quotes: []*Quote{quoteAt("q", 1, 1, 0), quoteAt("r", 2, 1, 0), stale, quoteAt("s", 3, 1, 0)}}
 	ask := out.Sends[0].Message.(*Scan)
 	out.Reset()
 	d.Step(0, &grid.Delivery{From: "a", Message: withToken(page, ask.Token)}, out)
 	if got := held(d, 0, h.cell); !slices.Equal(got, []grid.SiteID{"q", "r", "s"}) {
 		t.Fatalf("holds %v after the first page", got)
+	}
+	if strays := h.strays(0, trie.Prefix{}); strays != 1 {
+		t.Errorf("waits for the sites of %d copies to move them, want 1: those of the others do not know it", strays)
+	}
+	if f := h.fences.Get(below); f == nil || f.Expires != d.cfg.Lifetime {
+		t.Errorf("of the cell below it knows %v", f)
+	}
+	later := trie.PrefixOf(trie.Last(), 5)
+	h.upkeep.fresh = false
+	d.holder.onCopies(0, request{cell: h.cell}, &Page{Cell: h.cell, HasFences: true, Fences: []trie.Prefix{later}}, &grid.Outbox{})
+	if h.fences.Get(later) != nil {
+		t.Error("takes cells that others know though it has been mature")
 	}
 	next := out.Sends[0].Message.(*Scan)
 	if want := page.Quotes[3].at(Price).Next(); next.At != want {
@@ -274,6 +292,130 @@ func TestNewHolderCopiesWhatOthersHave(t *testing.T) {
 			t.Errorf("differs %t from one whose ring is %d", h.upkeep.round.differs, ring)
 		}
 	}
+}
+
+// A mature holder that begins to doubt asks the others, and tells its parent only if the doubt lasts, or if there is
+// more to say.
+func TestDoubtIsToldIfItLasts(t *testing.T) {
+	same, other := Page{Held: true}, Page{Held: true, Count: 1, Sum: 7}
+	for _, tt := range []struct {
+		name    string
+		before  func(*Directory, *holding)
+		say     Page // of one of the others; they say the same otherwise
+		reports int  // to the parent, in the first round
+		then    int  // in the second, if it is not mature after the first
+	}{
+		{"it has all", nil, same, 0, -1},
+		{"another one differs", nil, other, 0, 4},
+		{"the parent knows no summary", func(_ *Directory, h *holding) { h.upkeep.word.given = false }, same, 4, -1},
+		{"the parent is not clear", func(_ *Directory, h *holding) { h.upkeep.clear = false }, same, 4, -1},
+		{"a round was due", func(_ *Directory, h *holding) { h.upkeep.next = grid.Minute }, same, 4, -1},
+		{"it has others beside it", func(_ *Directory, h *holding) { h.upkeep.told++ }, same, 4, -1},
+		{"it has more", func(d *Directory, h *holding) {
+			d.holder.doubt(grid.Minute, h)
+			d.holder.raise(grid.Minute, h, trie.SummaryOf(1, 1, 8, 9))
+		}, same, 4, -1},
+		{"it doubted before", func(d *Directory, h *holding) { d.holder.doubt(grid.Minute, h) }, same, 0, -1},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			const now, due = grid.Minute, 4 * grid.Minute
+			d, h := newChild(now)
+			u := &h.upkeep
+			u.standing, u.clear, u.next, u.word = mature, true, due, word{given: true, summary: trie.Nothing()}
+			u.told = d.rings.list[h.cell].digest
+			if tt.before != nil {
+				tt.before(d, h)
+			}
+			d.holder.doubt(now, h)
+			round := func(say Page) (reports int) {
+				out := &grid.Outbox{}
+				d.holder.inspect(u.next, h, out)
+				for _, s := range out.Sends {
+					switch m := s.Message.(type) {
+					case *Report:
+						reports++
+						d.Step(u.last, &grid.Delivery{From: s.To, Message: &Reported{Token: m.Token, Ring: d.rings.list[root(Price)].digest}}, &grid.Outbox{})
+					case *Scan:
+						answer := say
+						answer.Token, answer.Cell = m.Token, m.Cell
+						d.Step(u.last, &grid.Delivery{From: s.To, Message: &answer}, &grid.Outbox{})
+						say = same
+					}
+				}
+				if digest := d.rings.list[h.cell].digest; reports > 0 && u.told != digest {
+					t.Errorf("the parent knows the holders %x, not %x", u.told, digest)
+				}
+				return reports
+			}
+			if got := round(tt.say); got != tt.reports {
+				t.Errorf("reports to %d, want %d", got, tt.reports)
+			}
+			switch {
+			case tt.then >= 0:
+				if u.standing != proving || u.next > now+3*d.cfg.Timeout {
+					t.Fatalf("standing %d, and asks again at %v", u.standing, u.next)
+				}
+				if got := round(same); got != tt.then || u.standing != mature {
+					t.Errorf("reports to %d the second time, want %d; standing %d", got, tt.then, u.standing)
+				}
+			case u.standing != mature:
+				t.Error("it is not mature")
+			case tt.reports == 0 && u.next != due:
+				t.Errorf("reports at %v, want %v as before", u.next, due)
+			case tt.reports > 0 && u.next > now+3*d.cfg.Timeout:
+				t.Errorf("says at %v that it has all", u.next)
+			}
+		})
+	}
+}
+
+// Who proves tells its parent once that it does, and not in each round, as long as the parent remembers.
+func TestProofIsReportedOnce(t *testing.T) {
+	d, h := newChild(0)
+	u := &h.upkeep
+	for i, want := range []bool{false, true, true} {
+		u.begin(u.next, d.holder.shared)
+		u.round = round{open: 1, noted: true, differs: true, rests: u.last < u.due}
+		if u.round.rests != want {
+			t.Errorf("round %d rests %t", i, u.round.rests)
+		}
+		d.holder.conclude(u.last, h)
+	}
+	if u.due <= 0 || u.due > d.cfg.Lifetime/2 {
+		t.Errorf("tells it again at %v", u.due)
+	}
+}
+
+// As long as a holder does not answer there is no proof, and the rounds become rarer; when it does, they are as
+// frequent as at first.
+func TestSilentHolderIsAwaited(t *testing.T) {
+	d, h := newChild(0)
+	r, u := d.rings.list[h.cell], &h.upkeep
+	d.rings.suspects.strike(0, "c", true)
+	for i, want := range []grid.Time{2, 4, 8, 16} {
+		d.holder.inspect(u.next, h, &grid.Outbox{})
+		if u.pause != want*grid.Second {
+			t.Errorf("round %d: the next one in %v, want %d s", i, u.pause, want)
+		}
+		r.until = grid.Day
+	}
+	d.rings.suspects.answered("c")
+	if d.holder.inspect(u.next, h, &grid.Outbox{}); u.pause != 2*grid.Second || u.next-u.last > 2*grid.Second {
+		t.Errorf("when it answers, the next one in %v", u.pause)
+	}
+}
+
+// newChild returns a holder of a cell below the root, with three others, that knows the way to its parent.
+func newChild(now grid.Time) (*Directory, *holding) {
+	d := newDirectory(Config{Timeout: grid.Second})
+	h := d.holder.hold(0, cell{Price, trie.Prefix{Length: 1}})
+	for c, peers := range map[cell][]grid.SiteID{h.cell: {"me", "a", "b", "c", "e"}, root(Price): {"a", "b", "c", "e"}} {
+		r := d.rings.at(now, c)
+		d.rings.fill(r, peers)
+		r.named, r.until, r.span = now, grid.Day, grid.Day
+	}
+	h.upkeep.route = route{bearing: settled, again: grid.Day}
+	return d, h
 }
 
 // newHolding returns a holder that compares its cell, of which it has one quote, with three others.
