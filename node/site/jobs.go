@@ -48,6 +48,7 @@ type jobs struct {
 	watchers []watcher
 	gate     *after.Gate // where home jobs wait that may not be placed yet
 	desk     *quota.Desk // of this site's users; nil: they are not counted
+	charged  grid.Price  // by which the desk reckoned last what jobs may cost
 	numbers  numbers
 	deaths   blame.Deaths // of this machine
 	spreads  *spreads     // nil: no job may be spread
@@ -105,6 +106,7 @@ func (*jobs) takes(b *board) {
 
 // tick places the jobs that wait no longer. What is due starts.
 func (js *jobs) tick(now grid.Time, out *grid.Outbox) {
+	js.reprice()
 	for id, verdict, more := js.gate.Next(now); more; id, verdict, more = js.gate.Next(now) {
 		e := js.byID[id]
 		if verdict == after.Drop {

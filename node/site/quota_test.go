@@ -88,6 +88,25 @@ func TestSpendingOfUsers(t *testing.T) {
 	b.want(3, Running)
 }
 
+// TestFallenPriceLetsJobsGo: what costs less now is within the limit, whether it had to wait for its
+// user's other jobs or was too dear alone.
+func TestFallenPriceLetsJobsGo(t *testing.T) {
+	for _, dear := range []grid.Price{2 * grid.Price(grid.Credit), 4 * grid.Price(grid.Credit)} {
+		b := newBench(t, limited(quota.Limits{Spend: quota.Spend{Credits: 60_000, Span: grid.Day}}))
+		late := b.job(2, 1) // 27778 at the first price
+		late.Terms = &grid.Terms{Begin: b.now + grid.Hour}
+		b.submit(b.job(1, 1), late)
+		b.step(&SetPrice{Token: 80, Price: dear})
+		b.now += grid.Hour
+		b.step()
+		if v := b.want(2, Waiting); v.WaitsFor != after.UserSpend {
+			t.Fatalf("at %d it waits for %q: %s", dear, v.WaitsFor, v.Reason)
+		}
+		b.step(&SetPrice{Token: 81, Price: grid.Price(grid.Credit)})
+		b.want(2, Running)
+	}
+}
+
 // TestRunsThatAreRepeatedAreSpent: each execution counts.
 func TestRunsThatAreRepeatedAreSpent(t *testing.T) {
 	b := newBench(t, limited(quota.Limits{}))

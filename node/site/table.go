@@ -607,6 +607,19 @@ func (js *jobs) limit(_ grid.Time, in *ConfigureUsers, out *grid.Outbox) {
 	out.Answer(in.Token, &UsersConfigured{})
 }
 
+// reprice has jobs looked at again once the price has fallen: what a user may spend goes further then.
+func (js *jobs) reprice() {
+	if js.desk == nil {
+		return
+	}
+	if price := js.price(); price != js.charged {
+		if price < js.charged {
+			js.gate.Relimit()
+		}
+		js.charged = price
+	}
+}
+
 // UserView is what a user of this site has and had.
 type UserView struct {
 	quota.Use
