@@ -16,6 +16,9 @@ import (
 // soakMost is how long the sites of a round are under load: each round has new ones.
 const soakMost = 6 * time.Hour
 
+// silentMost is how many times in a row the numbers of a site may be missing: a busy machine leaves little to it.
+const silentMost = 4
+
 // soak keeps sites busy for hours without damaging anything, a minute a strike, and looks whether memory,
 // descriptors and goroutines of their daemons grow.
 func soak(ctx context.Context, p *plan) (*outcome, error) {
@@ -28,6 +31,7 @@ func soak(ctx context.Context, p *plan) (*outcome, error) {
 		return nil, err
 	}
 	var seen [][]sample
+	silent := 0
 	for ; w.out.Strikes < p.strikes; w.out.Strikes++ {
 		for end := time.Now().Add(time.Minute); time.Now().Before(end) && ctx.Err() == nil; {
 			if err := w.submit(ctx); err != nil {
@@ -35,11 +39,15 @@ func soak(ctx context.Context, p *plan) (*outcome, error) {
 			}
 			pause(ctx, 500*time.Millisecond)
 		}
-		row, err := w.sample(ctx)
-		if err != nil {
+		switch row, err := w.sample(ctx); {
+		case err == nil:
+			seen, silent = append(seen, row), 0
+		case ctx.Err() != nil || silent == silentMost:
 			return nil, err
+		default:
+			w.out.note("told no numbers")
+			silent++
 		}
-		seen = append(seen, row)
 	}
 	if err := w.settle(ctx); err != nil {
 		return nil, err
