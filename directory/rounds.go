@@ -264,15 +264,13 @@ func (k *holder) onSum(now grid.Time, q request, p *Page, out *grid.Outbox) {
 	if !alike || u.copied && p.Ring != u.round.ring {
 		u.round.differs = true
 	}
-	if p.Held && !alike && u.eager >= copyAfter && k.cfg.Witnesses == 0 && !u.round.copies {
-		switch {
-		case p.HasFences && u.fresh: // first these: the quotes inside them belong elsewhere
-			u.round.copies, u.pages = true, 0
-			k.fetch(now, h, q.site, trie.Last(), out)
-		case !p.HasFences && p.Count >= count:
-			u.round.copies, u.pages = true, 0
-			k.fetch(now, h, q.site, trie.First(), out)
-		}
+	from, lacks := trie.First(), p.Count >= count
+	if p.HasFences { // first the cells below: the quotes inside them belong elsewhere
+		from, lacks = trie.Last(), u.fresh
+	}
+	if p.Held && !alike && lacks && u.eager >= copyAfter && k.cfg.Witnesses == 0 && !u.round.copies {
+		u.round.copies, u.pages = true, 0
+		k.fetch(now, h, q.site, from, out)
 	}
 	k.conclude(now, h)
 }

@@ -117,9 +117,9 @@ func (u *upkeep) prove(now grid.Time, sh *shared) {
 // doubt begins to prove anew what was proved. What the parent has been told by a mature holder stays
 // true meanwhile, so that it need not hear of the doubt unless that lasts.
 func (u *upkeep) doubt(now grid.Time, sh *shared) {
-	switch due := u.next; {
+	switch {
 	case u.standing == mature && u.clear && u.word.given:
-		u.due = due
+		u.due = u.next
 	case u.eager > 0:
 		u.due = 0
 	}
