@@ -50,7 +50,7 @@ func (s *site) accounts() map[string]account {
 // accounts sum to zero meanwhile.
 func (s *site) settled() map[string]account {
 	s.Helper()
-	for deadline := time.Now().Add(patience); ; {
+	for deadline := time.Now().Add(patience); ; <-time.After(look) {
 		all := s.accounts()
 		sum, committed := 0.0, 0.0
 		for _, a := range all {

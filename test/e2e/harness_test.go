@@ -76,6 +76,10 @@ func testMain(m *testing.M) int {
 // patience bounds every wait for something that must happen.
 const patience = time.Minute
 
+// look is the pause before a test looks again at what it waits for. Each look is a process: many
+// in a row keep from the daemons what they need to get there.
+const look = 50 * time.Millisecond
+
 // site is a home, and its daemon while one runs.
 type site struct {
 	testing.TB
@@ -350,7 +354,7 @@ func (s *site) sees(n int) {
 	var quotes []struct {
 		Name string `json:"name"`
 	}
-	for deadline := time.Now().Add(patience); len(quotes) != n; {
+	for deadline := time.Now().Add(patience); len(quotes) != n; <-time.After(look) {
 		if time.Now().After(deadline) {
 			s.Fatalf("%s sees %v, want %d sites%s", s.home, quotes, n, s.logTail())
 		}

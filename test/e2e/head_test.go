@@ -49,7 +49,7 @@ func TestHeadCollectsByMakespan(t *testing.T) {
 	hold := func(processors string) (id string, release gate) {
 		release = newGate(t)
 		id = strings.TrimSpace(head.ok("submit", "-q", "-n", processors, "--once", "-t", "1h", "--deadline", "3h", "--", "sh", "-c", "read x <"+string(release)))
-		for deadline := time.Now().Add(patience); !placed(head.status(id)); {
+		for deadline := time.Now().Add(patience); !placed(head.status(id)); <-time.After(look) {
 			if time.Now().After(deadline) {
 				t.Fatalf("a member is idle, and the job waits: %+v", head.status(id))
 			}
@@ -82,7 +82,7 @@ func TestHeadCollectsByMakespan(t *testing.T) {
 // heads returns once so many sites tell that the site may head them.
 func (s *site) heads(n int) {
 	s.Helper()
-	for deadline := time.Now().Add(patience); ; {
+	for deadline := time.Now().Add(patience); ; <-time.After(look) {
 		var sites []struct {
 			Head string `json:"head"`
 		}
@@ -149,7 +149,7 @@ func TestHead(t *testing.T) {
 	stop := newGate(t)
 	wide := strings.TrimSpace(head.ok("submit", "-q", "-n", "4", "--once", "-t", "20s", "--deadline", "1m", "--", "sh", "-c", "read x <"+string(stop)))
 	ids = append(ids[:38], wide, strings.TrimSpace(head.ok("submit", "-q", "-t", "20s", "--deadline", "1h", "--", "true")))
-	for deadline := time.Now().Add(patience); !placed(head.status(wide)) || strings.Contains(head.ok("status"), "placing"); {
+	for deadline := time.Now().Add(patience); !placed(head.status(wide)) || strings.Contains(head.ok("status"), "placing"); <-time.After(look) {
 		if time.Now().After(deadline) {
 			t.Fatalf("not all jobs have a place:\n%s", head.ok("status"))
 		}

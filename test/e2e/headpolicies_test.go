@@ -94,7 +94,7 @@ func (s *site) submitAll(jobs []spec) (ids []string) {
 // idle returns once the site knows that nothing runs or waits at the members.
 func (s *site) idle() {
 	s.Helper()
-	for deadline := time.Now().Add(patience); ; {
+	for deadline := time.Now().Add(patience); ; <-time.After(look) {
 		var sites []struct {
 			Self                     bool
 			Processors, Free, Queued int

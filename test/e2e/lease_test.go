@@ -45,11 +45,19 @@ func (s *site) held() string {
 // eventually waits for a condition that must come true before long.
 func (s *site) eventually(what string, condition func() bool) {
 	s.Helper()
-	for deadline := time.Now().Add(patience); !condition(); {
+	if !soonTrue(patience, condition) {
+		s.Fatalf("waited in vain until %s%s", what, s.logTail())
+	}
+}
+
+// soonTrue reports whether a condition comes true in that time.
+func soonTrue(span time.Duration, condition func() bool) bool {
+	for deadline := time.Now().Add(span); !condition(); <-time.After(look) {
 		if time.Now().After(deadline) {
-			s.Fatalf("waited in vain until %s%s", what, s.logTail())
+			return false
 		}
 	}
+	return true
 }
 
 // inState returns how many of the jobs are in a state.

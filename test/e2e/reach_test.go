@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 )
 
 // netReport is what the tests look at in -o json of diag net.
@@ -156,7 +157,15 @@ func TestThroughRelays(t *testing.T) {
 	}
 	hill.runsAt("vale", "from hill")
 	vale.runsAt("hill", "from vale")
-	hill.eventually("holes were punched in vain", func() bool { r := hill.net(); return r.InVain > 0 && r.says("failed") })
+	// A machine that is slow to answer about its addresses is not tried; the next connection to it is.
+	inVain := func() bool { r := hill.net(); return r.InVain > 0 && r.says("failed") }
+	for tries := 0; tries < 3 && !soonTrue(20*time.Second, inVain); tries++ {
+		vale.kill()
+		vale.start()
+		vale.sees(4)
+		vale.runsAt("hill", "from vale, started anew")
+	}
+	hill.eventually("holes were punched in vain", inVain)
 	if by := hill.net().by(vale); by != "relayed through "+first.id {
 		t.Errorf("vale is connected by %q", by)
 	}

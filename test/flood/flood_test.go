@@ -17,10 +17,13 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// TestFloodsHurtNobodyElse has real daemons flooded for seconds, by three at a time. The
-// allowances of these floods are so small that a busy machine reads more than them, too: one
-// that reads the flood no faster than is allowed bans nobody, and need not. How long anything
-// takes is for 'make flood' to say, on a machine that does nothing else.
+// tries is how often a flood is tried that does not get all its peers banned. The allowances of
+// these floods are so small that a busy machine reads more than them, too, but not always: one that
+// reads a flood no faster than is allowed bans nobody, and need not.
+const tries = 3
+
+// TestFloodsHurtNobodyElse has real daemons flooded for seconds, by three at a time. How long
+// anything takes is for 'make flood' to say, on a machine that does nothing else.
 func TestFloodsHurtNobodyElse(t *testing.T) {
 	program := filepath.Join(t.TempDir(), "gridnode")
 	if out, err := exec.Command("go", "build", "-o", program, "gridnode/cmd/gridnode").CombinedOutput(); err != nil {
@@ -37,11 +40,16 @@ func TestFloodsHurtNobodyElse(t *testing.T) {
 			continue
 		}
 		t.Run(k.name, func(t *testing.T) {
-			r, err := w.measure(t.Context(), k, peers, 20*time.Second)
-			if err != nil {
-				t.Fatal(err)
+			var r *row
+			for range tries {
+				if r, err = w.measure(t.Context(), k, peers, 20*time.Second); err != nil {
+					t.Fatal(err)
+				}
+				t.Logf("%+v", *r)
+				if r.Banned == peers || r.Lost > 0 || r.JobsLost > 0 || r.HonestBan {
+					break
+				}
 			}
-			t.Logf("%+v", *r)
 			if r.Lost > 0 || r.JobsLost > 0 || r.Honest == 0 || r.Jobs == 0 {
 				t.Errorf("of the honest peers' %d negotiations %d were lost, of %d jobs %d", r.Honest, r.Lost, r.Jobs, r.JobsLost)
 			}

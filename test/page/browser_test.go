@@ -23,6 +23,9 @@ var shots = flag.String("shots", "", "directory to write screenshots to")
 // patience bounds what must happen.
 const patience = time.Minute
 
+// look is the pause before a test looks again at what it waits for: each look is a process.
+const look = 50 * time.Millisecond
+
 func browserPath() string {
 	for _, name := range []string{os.Getenv("GRIDNODE_CHROMIUM"), "chromium", "chromium-browser", "google-chrome"} {
 		if path, err := exec.LookPath(name); name != "" && err == nil {
@@ -90,7 +93,7 @@ func (t *tab) text(selector string) (text string, err error) {
 func (t *tab) await(selector string, words ...string) {
 	t.Helper()
 	var text string
-	for deadline := time.Now().Add(patience); ; <-time.After(50 * time.Millisecond) {
+	for deadline := time.Now().Add(patience); ; <-time.After(look) {
 		var err error
 		text, err = t.text(selector)
 		if err == nil && !errors.Is(t.ctx.Err(), context.Canceled) && containsAll(text, words) {

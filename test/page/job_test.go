@@ -76,7 +76,7 @@ func TestForgottenJob(t *testing.T) {
 	alpha.ok("config", "set", "limits.retention", "1s")
 	alpha.start()
 	job := alpha.ok("submit", "--policy", "local", "--job-name", "ephemera", "--", "sh", "-c", "exit 7")
-	for deadline := time.Now().Add(patience); strings.Contains(alpha.ok("status", "--all", "-o", "name"), job); {
+	for deadline := time.Now().Add(patience); strings.Contains(alpha.ok("status", "--all", "-o", "name"), job); <-time.After(look) {
 		if time.Now().After(deadline) {
 			t.Fatal("the daemon does not forget the job")
 		}
