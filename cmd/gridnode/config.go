@@ -209,9 +209,9 @@ func readKey(path, prefix string, name, value *yaml.Node, values map[string]file
 	if before, twice := values[key]; twice {
 		return fmt.Errorf("%s:%d: %s stands in line %d already", path, name.Line, key, before.line)
 	}
-	known, err := findSetting(key)
+	known := settingOf(key)
 	switch {
-	case err == nil:
+	case known != nil:
 		text, err := valueText(known, value)
 		if err != nil {
 			return fmt.Errorf("%s:%d: %s %w", path, name.Line, key, err)
@@ -229,6 +229,7 @@ func readKey(path, prefix string, name, value *yaml.Node, values map[string]file
 	case isSection(key):
 		return fmt.Errorf("%s:%d: %s is a section: want its keys indented below it", path, name.Line, key)
 	default:
+		_, err := findSetting(key)
 		return fmt.Errorf("%s:%d: %w", path, name.Line, err)
 	}
 	return nil

@@ -402,14 +402,24 @@ var permissions = map[string]bool{"deny": false, "allow": true}
 
 // findSetting returns the setting called key, or an error that names the nearest.
 func findSetting(key string) (*setting, error) {
+	if s := settingOf(key); s != nil {
+		return s, nil
+	}
 	keys := make([]string, len(settingTable))
 	for i := range settingTable {
-		if settingTable[i].key == key {
-			return &settingTable[i], nil
-		}
 		keys[i] = settingTable[i].key
 	}
 	return nil, fmt.Errorf("unknown key %s%s", key, didYouMean("", key, keys))
+}
+
+// settingOf returns the setting of a key, nil if there is none: a section is none.
+func settingOf(key string) *setting {
+	for i := range settingTable {
+		if settingTable[i].key == key {
+			return &settingTable[i]
+		}
+	}
+	return nil
 }
 
 func (s *setting) environment() string {
