@@ -239,9 +239,10 @@ func (s *seeker) newest(now grid.Time, r *Record) *Record {
 	return r
 }
 
-// finish answers whoever waits for a search.
+// finish answers whoever waits for a search, with what has not expired since it came.
 func (s *seeker) finish(now grid.Time, l *search, out *grid.Outbox) {
 	s.searches = slices.DeleteFunc(s.searches, func(other *search) bool { return other == l })
+	l.answer.Records = slices.DeleteFunc(l.answer.Records, func(r *Record) bool { return !r.valid(now) })
 	for _, who := range l.askers {
 		found := l.answer
 		found.Records = slices.Clone(found.Records)

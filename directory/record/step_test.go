@@ -302,6 +302,23 @@ func TestWaves(t *testing.T) {
 	}
 }
 
+// TestExpiredMeanwhile: a record that expires while others are asked is not told of.
+func TestExpiredMeanwhile(t *testing.T) {
+	for _, late := range []grid.Time{0, 1} {
+		l := newLone(t)
+		end := recordOf("a", "delft", 1, 0).Expires()
+		start := end - l.cfg.Timeout + late
+		l.want(start, "", &Find{1, "delft"})
+		l.want(start, "", &grid.Closest{Key: key("", "delft"), Peers: []grid.SiteID{"b", "c"}}, "b: inquire delft", "c: inquire delft")
+		l.want(end-1, "b", &Inform{Token: l.seeker.token, Records: []*Record{recordOf("a", "delft", 1, 0)}})
+		if late > 0 {
+			l.want(end, "c", &Inform{Token: l.seeker.token}, "1: []")
+		} else {
+			l.want(end-1, "c", &Inform{Token: l.seeker.token}, "1: [a]")
+		}
+	}
+}
+
 // TestNewest: of so many sites the newest record is remembered, those that came last.
 func TestNewest(t *testing.T) {
 	s := &newLone(t).seeker
