@@ -240,18 +240,39 @@ func AuditRecords(b *Book, stored map[string][]byte) error {
 			continue
 		}
 		count++
-		was, err := decodeRecord(stored[(*record)(e).RecordKey()])
-		if err != nil {
-			return fmt.Errorf("lease %d of %s by %s, %v, is not saved", e.Number, e.Borrower, e.Lender, e.State)
-		}
-		is := *e
-		is.sequence, is.End, is.gone, is.hold, is.stamp = was.sequence, was.End, was.gone, was.hold, was.stamp
-		if !bytes.Equal((*record)(&is).AppendRecord(nil), (*record)(was).AppendRecord(nil)) {
-			return fmt.Errorf("lease %d of %s by %s is %+v, saved as %+v", e.Number, e.Borrower, e.Lender, e.Lease, was.Lease)
+		if err := e.auditRecord(stored[(*record)(e).RecordKey()]); err != nil {
+			return err
 		}
 	}
 	if len(stored) > count {
 		return fmt.Errorf("%d leases are to be saved, and %d are", count, len(stored))
+	}
+	return nil
+}
+
+// AuditRecord returns what AuditRecords says of one lease, or of what is stored of one that there is not.
+func AuditRecord(b *Book, id ID, stored func(key string) []byte) error {
+	e := b.entries[id]
+	value := stored((*record)(&entry{Lease: Lease{ID: id}}).RecordKey())
+	switch {
+	case e != nil && e.isKept():
+		return e.auditRecord(value)
+	case value != nil:
+		return fmt.Errorf("lease %d of %s is over, or was not granted yet, and is saved", id.Number, id.Borrower)
+	}
+	return nil
+}
+
+// auditRecord returns how a lease that is to be saved is not saved as it is.
+func (e *entry) auditRecord(stored []byte) error {
+	was, err := decodeRecord(stored)
+	if err != nil {
+		return fmt.Errorf("lease %d of %s by %s, %v, is not saved", e.Number, e.Borrower, e.Lender, e.State)
+	}
+	is := *e
+	is.sequence, is.End, is.gone, is.hold, is.stamp = was.sequence, was.End, was.gone, was.hold, was.stamp
+	if !bytes.Equal((*record)(&is).AppendRecord(nil), (*record)(was).AppendRecord(nil)) {
+		return fmt.Errorf("lease %d of %s by %s is %+v, wanted back: %t, and saved as %+v, wanted back: %t", e.Number, e.Borrower, e.Lender, e.Lease, e.revoked, was.Lease, was.revoked)
 	}
 	return nil
 }

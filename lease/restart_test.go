@@ -220,6 +220,47 @@ func TestRecallIsRepeated(t *testing.T) {
 	}
 }
 
+// TestRecallOutlivesARestart: a lender that goes down after it has wanted a lease back wants it back still.
+func TestRecallOutlivesARestart(t *testing.T) {
+	b, l := lent(t)
+	var out grid.Outbox
+	now := grid.Hour + grid.Minute
+	if err := b.Revoke(now, l.ID, false, &out); err != nil {
+		t.Fatal(err)
+	}
+	if len(out.Records) != 1 {
+		t.Fatalf("that it is wanted back is saved %d times, want once", len(out.Records))
+	}
+	key, value := out.Records[0].RecordKey(), out.Records[0].AppendRecord(nil)
+	stored := func(string) []byte { return value }
+	if err := AuditRecord(b, l.ID, stored); err != nil {
+		t.Error(err)
+	}
+	next := newBook(t, "b", 8)
+	now += grid.Second
+	if err := next.Recover(now, func(yield func(string, []byte) bool) { yield(key, value) }, &out); err != nil {
+		t.Fatal(err)
+	}
+	out.Reset()
+	next.Step(now, &grid.Delivery{From: "a", Message: &Renew{Number: l.Number, Epoch: l.Epoch, Sequence: 2, Stamp: grid.Hour}}, &out)
+	if m, is := out.Sends[len(out.Sends)-1].Message.(*Revoke); !is || m.Number != l.Number {
+		t.Errorf("after a restart a renewal is answered with %+v, want it to be recalled again", out.Sends)
+	}
+	if again, _ := next.Get(l.ID); again.End != l.End {
+		t.Errorf("after a restart and a renewal it ends at %v, want %v", again.End, l.End)
+	}
+	next.entries[l.ID].revoked = false
+	if AuditRecord(next, l.ID, stored) == nil {
+		t.Error("that it is wanted back is saved and not known, and the audit does not say so")
+	}
+	if AuditRecord(next, l.ID, func(string) []byte { return nil }) == nil {
+		t.Error("it is not saved, and the audit does not say so")
+	}
+	if unknown := (ID{"a", 6}); AuditRecord(next, unknown, stored) == nil || AuditRecord(next, unknown, func(string) []byte { return nil }) != nil {
+		t.Error("the audit of a lease that there is not says otherwise whether it is saved")
+	}
+}
+
 // TestLeavingOutlivesARestart: a borrower that is to leave a lease, because its lender
 // has recalled it or its own site is giving it up, does not go on using it after a
 // restart.

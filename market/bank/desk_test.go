@@ -464,6 +464,26 @@ func TestInsufficientFunds(t *testing.T) {
 }
 
 // What a payee does not take.
+// TestNobodySignsForMore: payer and payee sign for what their cheque is over at most, and for nothing less than nothing.
+func TestNobodySignsForMore(t *testing.T) {
+	c := Cheque{Bank: here, Payer: alice, Payee: bob, Task: task(1), Ceiling: 5, Expires: grid.Day}
+	for amount, want := range map[grid.Credits]grid.Credits{-1: 0, 4: 4, 5: 5, 6: 5} {
+		var out grid.Outbox
+		payee := NewDesk(Config{Self: bob, Accept: []grid.SiteID{here}}, 1)
+		payee.Take(&c, &out)
+		if r := payee.Claim(alice, c.Task, amount); r == nil || r.Amount != want {
+			t.Errorf("by a cheque over %v, %v is claimed as %+v, want %v", c.Ceiling, amount, r, want)
+		}
+		payer := NewDesk(Config{Self: alice, Bank: here}, 1)
+		payer.Draw(0, c.Task, bob, c.Ceiling, grid.Hour, &out)
+		payer.Step(0, &grid.Delivery{From: here, Message: &Drawn{Task: c.Task, Cheque: &c}}, &out)
+		if r := payer.Agree(c.Task, bob, amount, &out); r == nil || r.Amount != want {
+			t.Errorf("by a cheque over %v, %v is agreed to as %+v, want %v", c.Ceiling, amount, r, want)
+		}
+	}
+}
+
+// TestBadCheques: a cheque that does not pay for what it is to pay for is not taken.
 func TestBadCheques(t *testing.T) {
 	d := NewDesk(Config{Self: bob, Accept: []grid.SiteID{here}}, 1)
 	good := Cheque{Bank: here, Payer: alice, Payee: bob, Task: task(1), Ceiling: 5, Expires: grid.Day}
