@@ -241,6 +241,12 @@ func TestCheckersSee(t *testing.T) {
 				return yes
 			})
 		}, "which does not know"},
+		{"that a lease is wanted back is not saved", "return=60", func() func(out *grid.Outbox) {
+			return dropped(func(out *grid.Outbox, e grid.Effect) bool {
+				return e.Kind == grid.EffectSave && strings.HasPrefix(out.Records[e.Index].RecordKey(), lease.RecordPrefix) &&
+					slices.ContainsFunc(out.Sends, func(s grid.Send) bool { _, yes := s.Message.(*lease.Revoke); return yes })
+			})
+		}, "wanted back: false"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			cfg := Default()

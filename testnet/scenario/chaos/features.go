@@ -40,7 +40,7 @@ var featureBounds = map[string]bounds{
 	"forge":  {2, 60},
 	"guests": {0.5, 1}, "quota": {0.5, 1}, "most": {0.5, 1}, "gpus": {0.5, 1}, "chain": {1, 1}, "head": {0.5, 1}, "array": {0.2, 1},
 	"expire": {0.5, 1}, "revoke": {0.1, 1},
-	"data": {6, 60}, "read": {0.5, 1}, "find": {6, 600}, "detain": {0.5, 1}, "invite": {8, 60},
+	"data": {6, 60}, "read": {0.5, 1}, "find": {6, 600}, "detain": {0.5, 1}, "invite": {8, 60}, "return": {3, 60},
 }
 
 // parseList reads a list of NAME or NAME=NUMBER, separated by commas, or "none".
@@ -317,9 +317,10 @@ func (f features) wishes(seed uint64, j *grid.Job, at int) (list []Wish) {
 	return list
 }
 
-// drawOwners has the owners of sites drain them, change their prices and their links.
+// drawOwners has the owners of sites drain them, change their prices and their links, and give leases back, or
+// want them back.
 func (f features) drawOwners(seed uint64, sites []workload.Site, span grid.Time) (drawn []Wish) {
-	for _, kind := range []WishKind{WishDrain, WishPrice, WishLink, WishData, WishFind, WishInvite} {
+	for _, kind := range []WishKind{WishDrain, WishPrice, WishLink, WishReturn, WishData, WishFind, WishInvite} {
 		pcg := draw.PCG(seed, grid.SiteID(kind), draw.ForJobs)
 		for range int(f[string(kind)]*float64(len(sites))*span.Seconds()/3600 + 0.5) {
 			w := Wish{Kind: kind, Site: int(draw.Uniform(pcg, uint64(len(sites))))}
@@ -331,6 +332,8 @@ func (f features) drawOwners(seed uint64, sites []workload.Site, span grid.Time)
 				w.Which = uint64(sites[w.Site].Price)/2 + draw.Uniform(pcg, uint64(sites[w.Site].Price))
 			case WishLink:
 				w.Lender, w.Which = int(draw.Uniform(pcg, uint64(len(sites)))), draw.Uniform(pcg, 3)
+			case WishReturn:
+				w.Which, w.Force = pcg.Uint64(), draw.Uniform(pcg, 4) == 0
 			default:
 				w.Which = pcg.Uint64()
 			}

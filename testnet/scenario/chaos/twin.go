@@ -233,7 +233,7 @@ func (w *twinWatch) lie(now grid.Time, twin *site.Site, heads *site.HeadsConfig)
 	if heads != nil {
 		return t.Head(heads)
 	}
-	tries := []func() error{t.Provider, t.Lender, t.Borrower, t.Home, func() error { return anew(&t, &runs) }, func() error { return w.flood(&t) }}
+	tries := []func() error{t.Provider, t.Lender, t.Renewals, t.Borrower, t.Home, func() error { return anew(&t, &runs) }, func() error { return w.flood(&t) }}
 	if w.roster != nil {
 		tries = append(tries, func() error { return t.Rights(w.roster.poor) })
 	}

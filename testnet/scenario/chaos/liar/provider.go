@@ -220,4 +220,5 @@ var wrongs = []struct {
 	{"with a cheque for another task", true, false, func(t *Twin, o *offer) { o.job.Cheque.Task = t.task() }},
 	{"with a cheque of another bank", true, false, func(_ *Twin, o *offer) { o.job.Cheque.Bank = "no bank" }},
 	{"with a cheque that expires before it can have ended", true, false, func(t *Twin, o *offer) { o.job.Cheque.Expires = t.Now + grid.Second }},
+	{"with a cheque that is void soon after it has ended", true, false, func(t *Twin, o *offer) { o.job.Cheque.Expires = t.Now + o.reply.Finish + grid.Minute }},
 }

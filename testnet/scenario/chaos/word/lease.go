@@ -64,6 +64,9 @@ type renewal struct {
 
 // leases takes what lenders and borrowers say to each other.
 func (w *Watch) leases(o *word, m grid.Message) {
+	if id, yes := subject(o, m); yes {
+		w.speaks(o.at, id)
+	}
 	switch m := m.(type) {
 	case *lease.Request:
 		w.wanted(o, m)
@@ -86,6 +89,29 @@ func (w *Watch) leases(o *word, m grid.Message) {
 	case *lease.Renew:
 		w.repeated(o, term{loan{o.from, o.to, m.Number}, m.Epoch}, said{m.Stamp, m.Sequence, o.now, m.Span, false})
 	}
+}
+
+// subject returns of which lease a message speaks; ok is false if of none.
+func subject(o *word, m grid.Message) (id lease.ID, ok bool) {
+	switch m := m.(type) {
+	case *lease.Request:
+		return lease.ID{Borrower: o.from, Number: m.Number}, true
+	case *lease.Claim:
+		return lease.ID{Borrower: o.from, Number: m.Number}, true
+	case *lease.Renew:
+		return lease.ID{Borrower: o.from, Number: m.Number}, true
+	case *lease.Release:
+		return lease.ID{Borrower: o.from, Number: m.Number}, true
+	case *lease.Grant:
+		return lease.ID{Borrower: o.to, Number: m.Number}, true
+	case *lease.Renewed:
+		return lease.ID{Borrower: o.to, Number: m.Number}, true
+	case *lease.Released:
+		return lease.ID{Borrower: o.to, Number: m.Number}, true
+	case *lease.Revoke:
+		return lease.ID{Borrower: o.to, Number: m.Number}, true
+	}
+	return id, false
 }
 
 // wanted takes a request, which is the same each time.

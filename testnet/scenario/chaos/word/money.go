@@ -22,6 +22,9 @@ func (w *Watch) sign(o *word, r *bank.Receipt) {
 		w.Checks.Violated("%s signs for %v for job %s, epoch %d, and has signed for %v", o.from, r.Amount, r.Task.Job, r.Task.Epoch, before)
 	}
 	w.signed[id] = r.Amount
+	if d := w.draws[signature{r.Payer, r.Payer, r.Task}]; d != nil && r.Amount > d.Ceiling {
+		w.Checks.Violated("%s signs for %v for job %s, epoch %d, and the cheque for it is over %v", o.from, r.Amount, r.Task.Job, r.Task.Epoch, d.Ceiling)
+	}
 }
 
 // agreed takes the receipt of a payer.
@@ -100,6 +103,7 @@ func (w *Watch) account(o *word, settled, committed grid.Credits) {
 
 // turn compares what a site says of its cheques to its users with what banks have paid.
 func (w *Watch) turn(_ grid.Time, at int) {
+	w.saved(at)
 	s, up := scenario.SiteAt(w.N, at)
 	if !up || s.Desk() == nil || w.Forgets {
 		return

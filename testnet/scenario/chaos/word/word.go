@@ -2,6 +2,7 @@ package word
 
 import (
 	"gridnode/grid"
+	"gridnode/lease"
 	"gridnode/market"
 	"gridnode/market/bank"
 	"gridnode/market/fee"
@@ -45,11 +46,13 @@ type Books interface {
 //   - a job leaves home while its guarantee stands;
 //   - what an execution has come to is what has happened there, and costs no more than that (C-4);
 //     one that is given up does not start (J-3, J-5);
-//   - who has signed for an amount signs for no other one, and nobody for more than is claimed (C-4);
+//   - who has signed for an amount signs for no other one, and nobody for more than is claimed, or than
+//     the cheque is over (C-4);
 //   - what a bank says of a cheque or of an account is what its journal says (C-3, C-11);
 //   - a lender grants what it was asked for, at a price that the borrower pays, for no longer than its
 //     terms, and says to be free no sooner than it is; a lease that it wants back, or that is paid for,
 //     is prolonged no more (P-4, C-8);
+//   - what a site has said of a lease is saved;
 //   - a borrower says again what its lender said last, and counts what it says (P-4);
 //   - what is not answered is said again after longer and longer pauses.
 type Watch struct {
@@ -72,6 +75,8 @@ type Watch struct {
 	says  map[term]said
 	used  map[renewal]said
 
+	spoken map[int][]lease.ID // by site: of which leases it has said something since it was last at rest
+
 	paused map[saying]pause
 	given  map[signature]grid.Time // when a payer first said that it does not want a draw any more
 }
@@ -84,8 +89,9 @@ func New(c Config) *Watch {
 		runs: make(map[execution]*run), budgets: make(map[grid.JobID]grid.Credits), signed: make(map[signature]grid.Credits), draws: make(map[signature]*bank.Draw),
 		wants: make(map[loan]*want), held: make(map[serves][]*want), loans: make(map[term]*lent), says: make(map[term]said), used: make(map[renewal]said),
 		paused: make(map[saying]pause), given: make(map[signature]grid.Time),
+		spoken: make(map[int][]lease.ID),
 	}
-	c.N.Observe(testnet.Observer{Send: w.send, Event: w.event, Start: w.start, End: w.end, Turn: w.turn, Fault: func(now grid.Time, f *testnet.Fault) {
+	c.N.Observe(testnet.Observer{Send: w.send, Event: w.event, Start: w.start, End: w.end, Answer: w.answered, Turn: w.turn, Fault: func(now grid.Time, f *testnet.Fault) {
 		if f.Healing() && f.Kind.Kills() {
 			w.came[f.Sites[0]] = now
 		}

@@ -190,6 +190,10 @@ func TestWatch(t *testing.T) {
 			s.a(&market.Acknowledge{Agreement: receipt("a", 4)})
 			s.a(&market.Acknowledge{Agreement: receipt("a", 3)})
 		}, "has signed for"},
+		{"more is claimed than was drawn", func(s *stage) {
+			s.a(&bank.Draw{Task: task, Payee: "b", Ceiling: 3})
+			s.b(&bank.Redeem{Claim: receipt("b", 4)})
+		}, "is over"},
 		{"a claim is given up", func(s *stage) { s.b(&bank.Redeem{Claim: receipt("b", 4)}); s.b(&bank.Redeem{Claim: receipt("b", 0)}) }, ""},
 
 		{"a draw, twice", func(s *stage) {
