@@ -256,11 +256,15 @@ func (w *twinWatch) lie(now grid.Time, twin *site.Site, heads *site.HeadsConfig)
 	return t.Prolong()
 }
 
-// meet has the first turn of a twin pass, in which it learns of one execution that goes on, and of the
-// sites that it listens to from then on; first is which of them is asked first.
+// meet has the first turn of a twin pass, in which it learns of one execution for another site that goes
+// on, and of the sites that it listens to from then on; first is which of them is asked first.
 func (w *twinWatch) meet(now grid.Time, twin *site.Site) (t liar.Twin, first int, runs site.View) {
 	t = liar.Twin{Site: twin, ID: w.n.ID(w.at), Now: w.n.Clock(w.at).Local(now), Base: uint64(now) << 8}
-	runs, some := chosen(jobsOf(twin, func(v *site.View) bool { return v.State == site.Running && v.Foreign }), t.Base>>8)
+	s, _ := scenario.SiteAt(w.n, w.at) // the twin knows only that the job was begun
+	runs, some := chosen(jobsOf(twin, func(v *site.View) bool {
+		is, there := s.Glance(v.Job.ID)
+		return v.Foreign && !v.State.Terminal() && there && is.State == site.Running && is.Epoch == v.Epoch
+	}), t.Base>>8)
 	if some { // as at a start it is said first what runs still
 		twin.Step(t.Now, &site.Adopted{ID: grid.TaskID{Job: runs.Job.ID, Epoch: runs.Epoch}, Start: t.Now}, new(grid.Outbox))
 	}

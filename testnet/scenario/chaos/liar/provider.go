@@ -108,7 +108,7 @@ func (t *Twin) Provider() error {
 }
 
 // Anew has the home of a job place it anew that runs here (so the site was told when it started),
-// here again: what ran ends (J-3).
+// here again: what ran ends (J-3), and nothing is kept for it (site.Audit).
 func (t *Twin) Anew(v *site.View) error {
 	task := grid.TaskID{Job: v.Job.ID, Epoch: v.Epoch}
 	if now, there := t.Site.Glance(v.Job.ID); !there || now.State != site.Running || now.Epoch != v.Epoch {
@@ -132,6 +132,9 @@ func (t *Twin) Anew(v *site.View) error {
 	}
 	for _, e := range out.Effects {
 		if e.Kind == grid.EffectKill && out.Tasks[e.Index].ID == task {
+			if err := site.Audit(t.Now, t.Site); err != nil {
+				return fmt.Errorf("job %s of %s comes anew with epoch %d: %w", v.Job.ID, v.Job.Home, next.Epoch, err)
+			}
 			return nil
 		}
 	}
