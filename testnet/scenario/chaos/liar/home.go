@@ -12,9 +12,9 @@ import (
 // would not. The job goes to where its home has asked, for the guarantee that answers its last
 // question; all others are given back, as is one that costs more than the budget, that comes
 // too late (C-7), or whose job its user does not want any more (J-7). What was lost of a job elsewhere
-// its home tells the next site (J-10).
+// its home tells the next site (J-10). Who changes its price is asked once more, and not for ever.
 func (t *Twin) Home() error {
-	for _, play := range []func() error{t.promised, t.overpaid, t.unpromised, t.losses} {
+	for _, play := range []func() error{t.promised, t.overpaid, t.unpromised, t.losses, t.repriced} {
 		if err := play(); err != nil {
 			return err
 		}
@@ -143,25 +143,46 @@ func (t *Twin) unpromised() error {
 	return t.givesBack(at, "a job that its user has cancelled", granted(ask, 31))
 }
 
-// losses: a site gives a job back of which an execution has vanished there.
+// losses: a site gives a job back of which an execution has vanished there. The next one knows of none, and
+// gives it back, too.
 func (t *Twin) losses() error {
 	at := t.Then[0]
 	ask := t.away(at, asIs)
-	if ask == nil {
-		return nil
+	for i := range uint64(3) {
+		if ask == nil {
+			return nil
+		}
+		sent, _ := t.takes(at, granted(ask, 41+i))
+		if sent == nil {
+			return nil
+		}
+		if lost := min(i, 1); uint64(sent.Losses) != lost {
+			return fmt.Errorf("sites have lost %d executions of job %s, and the next one is told that %d were lost", lost, sent.Job.ID, sent.Losses)
+		}
+		t.hear(at, &market.Acknowledge{Task: ask.Task, Of: (*market.JobSubmission)(nil).MessageKind(), Hold: 41 + i})
+		back := &market.JobCompletion{Task: ask.Task, Abandoned: true}
+		if i == 0 {
+			back.Losses = 1
+		}
+		ask = asked(t.step(&grid.Delivery{From: at, Message: back}), at, ask.Task.Job)
 	}
-	if sent, _ := t.takes(at, granted(ask, 41)); sent == nil {
-		return nil
+	return nil
+}
+
+// repriced: a site says each time it is asked that its price has changed.
+func (t *Twin) repriced() error {
+	at := t.Then[0]
+	ask := t.away(at, asIs)
+	for i := range 2 {
+		if ask == nil {
+			return nil
+		}
+		ask = asked(t.step(&grid.Delivery{From: at, Message: &market.Reply{
+			Task: ask.Task, Request: ask.Request, Refusal: market.PriceChanged, Price: grid.Price(i + 1), Start: grid.Never, Finish: grid.Never,
+		}}), at, ask.Task.Job)
 	}
-	t.hear(at, &market.Acknowledge{Task: ask.Task, Of: (*market.JobSubmission)(nil).MessageKind(), Hold: 41})
-	out := t.step(&grid.Delivery{From: at, Message: &market.JobCompletion{Task: ask.Task, Abandoned: true, Losses: 1}})
-	again := asked(out, at, ask.Task.Job)
-	if again == nil {
-		return nil
-	}
-	sent, _ := t.takes(at, granted(again, 42))
-	if sent != nil && sent.Losses != 1 {
-		return fmt.Errorf("%s has lost an execution of job %s, and is told that %d were lost", at, sent.Job.ID, sent.Losses)
+	if ask != nil {
+		return fmt.Errorf("%s has changed its price twice, and is asked for job %s a third time", at, ask.Task.Job)
 	}
 	return nil
 }

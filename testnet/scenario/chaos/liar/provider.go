@@ -108,12 +108,14 @@ func (t *Twin) Provider() error {
 }
 
 // Anew has the home of a job place it anew that runs here (so the site was told when it started),
-// here again: what ran ends (J-3), and nothing is kept for it (site.Audit).
+// here again, having thanked for a result that there is not: what ran ends (J-3), and nothing is kept for it
+// (site.Audit).
 func (t *Twin) Anew(v *site.View) error {
 	task := grid.TaskID{Job: v.Job.ID, Epoch: v.Epoch}
 	if now, there := t.Site.Glance(v.Job.ID); !there || now.State != site.Running || now.Epoch != v.Epoch {
 		return nil // it has been too long
 	}
+	t.hear(v.Job.Home, &market.Acknowledge{Task: task, Of: (*market.JobCompletion)(nil).MessageKind()})
 	next := grid.TaskID{Job: v.Job.ID, Epoch: v.Epoch + 1}
 	r, there := answer[*market.Reply](t.hear(v.Job.Home, &market.Negotiate{
 		Task: next, Request: uint64(t.Now) + 1, Validity: grid.Minute, Processors: v.Job.Processors, Memory: v.Job.Memory, GPUs: v.Job.GPUs,
