@@ -166,6 +166,15 @@ func (b *Book) Release(now grid.Time, id ID, out *grid.Outbox) error {
 	return nil
 }
 
+// Onward returns the lease by which the processors of a borrowed one are lent on; ok is false if they are
+// not.
+func Onward(b *Book, id ID) (next ID, ok bool) {
+	if e := b.entries[id]; e != nil {
+		return e.onward, e.onward != ID{}
+	}
+	return ID{}, false
+}
+
 // Renew asks the lender to let the lease go on until span from now. (What is agreed
 // already is kept alive without being asked.) It returns ErrUnknown if the lease is
 // not active, and ErrBounds for a span that is none.

@@ -296,10 +296,14 @@ func (b *borrowing) releaseIdle(now grid.Time, p *pool, out *grid.Outbox) {
 }
 
 // release gives a lease back because a user wants it: with force also if jobs run
-// there, which are ended and placed anew.
+// there, which are ended and placed anew, or if another site has its processors.
 func (b *borrowing) release(now grid.Time, l lease.Lease, force bool, out *grid.Outbox) error {
 	p := b.pools.of(l.ID)
-	switch {
+	switch next, lentOn := lease.Onward(b.book, l.ID); {
+	case lentOn && !force:
+		return fmt.Errorf("the processors of lease %d are lent on as lease %d of %s: wait for its end, or end it with --force: %w", l.Number, next.Number, next.Borrower, ErrLease)
+	case lentOn:
+		return b.book.Revoke(now, next, true, out) // and with that goes this one
 	case p == nil && b.matches.Has(l.Number):
 		return fmt.Errorf("lease %d is being asked for, for a job that waits: cancel the job: %w", l.Number, ErrLease)
 	case p == nil:
