@@ -57,11 +57,8 @@ func (s *site) leave() {
 // comes waits until something is so.
 func (s *site) comes(what string, is func() bool) {
 	s.Helper()
-	for deadline := time.Now().Add(2 * patience); !is(); {
-		if time.Now().After(deadline) {
-			s.Fatalf("waited in vain until %s%s", what, s.logTail())
-		}
-		<-time.After(100 * time.Millisecond)
+	if !soonTrue(2*patience, is) {
+		s.Fatalf("waited in vain until %s%s", what, s.logTail())
 	}
 }
 

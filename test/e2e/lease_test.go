@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -11,6 +12,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"gridnode/test/realsite"
 )
 
 // leaseInfo is what the tests look at in a lease.
@@ -52,12 +55,9 @@ func (s *site) eventually(what string, condition func() bool) {
 
 // soonTrue reports whether a condition comes true in that time.
 func soonTrue(span time.Duration, condition func() bool) bool {
-	for deadline := time.Now().Add(span); !condition(); <-time.After(look) {
-		if time.Now().After(deadline) {
-			return false
-		}
-	}
-	return true
+	ctx, cancel := context.WithTimeout(context.Background(), span)
+	defer cancel()
+	return realsite.Until(ctx, look, func() (bool, error) { return condition(), nil }) == nil
 }
 
 // inState returns how many of the jobs are in a state.

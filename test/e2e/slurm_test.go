@@ -60,16 +60,6 @@ func (s *slurmSite) job(id string) (j struct {
 	return list[0]
 }
 
-func (s *slurmSite) until(what string, condition func() bool) {
-	s.Helper()
-	for deadline := time.Now().Add(patience); !condition(); {
-		if time.Now().After(deadline) {
-			s.Fatalf("waited in vain until %s%s", what, s.logTail())
-		}
-		<-time.After(20 * time.Millisecond)
-	}
-}
-
 // expect waits for a job and checks how it ended, and that it ran once.
 func (s *slurmSite) expect(id string, code int32) {
 	s.Helper()
@@ -95,7 +85,7 @@ func TestSlurmSiteLosesNothing(t *testing.T) {
 	}
 
 	runs, waits := s.submit(4, 3, 5), s.submit(4, 0, 6)
-	s.until("the first runs", func() bool { return s.runs(runs) == 1 })
+	s.eventually("the first runs", func() bool { return s.runs(runs) == 1 })
 	s.kill()
 	s.start()
 	s.expect(runs, 5)
@@ -111,18 +101,18 @@ func TestSlurmSiteLosesNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	doubt := s.submit(1, 1, 7)
-	s.until("the daemon is dead", func() bool { return s.run("status").code != 0 })
+	s.eventually("the daemon is dead", func() bool { return s.run("status").code != 0 })
 	s.kill()
 	s.start()
 	s.expect(doubt, 7)
 
 	// The controller dies, and says so; what was submitted waits.
 	before := s.submit(1, 2, 8)
-	s.until("it runs", func() bool { return s.runs(before) == 1 })
+	s.eventually("it runs", func() bool { return s.runs(before) == 1 })
 	<-time.After(6 * time.Second) // Slurm itself loses what its controller has not saved yet
 	s.cluster.StopController(true)
 	during := s.submit(1, 0, 9)
-	s.until("status says so", func() bool { return strings.Contains(s.run("status").stderr, "does not answer") })
+	s.eventually("status says so", func() bool { return strings.Contains(s.run("status").stderr, "does not answer") })
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	if err := s.cluster.StartController(ctx); err != nil {
@@ -130,10 +120,10 @@ func TestSlurmSiteLosesNothing(t *testing.T) {
 	}
 	s.expect(before, 8)
 	s.expect(during, 9)
-	s.until("status says nothing of it", func() bool { return s.run("status").stderr == "" })
+	s.eventually("status says nothing of it", func() bool { return s.run("status").stderr == "" })
 
 	sleeps := s.submit(1, 1000, 0)
-	s.until("it runs", func() bool { return s.runs(sleeps) == 1 })
+	s.eventually("it runs", func() bool { return s.runs(sleeps) == 1 })
 	s.ok("cancel", sleeps)
 	s.run("wait", sleeps)
 	if j := s.job(sleeps); j.State != "cancelled" {
@@ -141,7 +131,7 @@ func TestSlurmSiteLosesNothing(t *testing.T) {
 	}
 
 	for id, code := range map[string]string{runs: "5:0", waits: "6:0", doubt: "7:0", before: "8:0", during: "9:0"} {
-		s.until("accounting has the same of "+id, func() bool {
+		s.eventually("accounting has the same of "+id, func() bool {
 			var codes []string
 			for line := range strings.Lines(s.cluster.Run(t, "sacct", "-X", "-n", "-P", "-o", "JobName,ExitCode")) {
 				if name, code, _ := strings.Cut(strings.TrimSpace(line), "|"); strings.HasPrefix(name, "gridnode-"+id+".") {
@@ -182,13 +172,13 @@ func TestSlurmSiteServesAFederation(t *testing.T) {
 	}
 	file, gate := filepath.Join(t.TempDir(), "out"), newGate(t)
 	writes := strings.TrimSpace(home.ok("submit", "--policy", "cheapest", "-t", "1m", "--stdout", file, "--", "sh", "-c", "echo first; read x <"+string(gate)+"; echo last"))
-	s.until("the file at home has what the job has written so far", func() bool {
+	s.eventually("the file at home has what the job has written so far", func() bool {
 		text, _ := os.ReadFile(file)
 		return string(text) == "first\n"
 	})
 	gate.open(t)
 	home.ok("wait", writes)
-	s.until("the file at home has all", func() bool {
+	s.eventually("the file at home has all", func() bool {
 		text, _ := os.ReadFile(file)
 		return string(text) == "first\nlast\n"
 	})
@@ -206,9 +196,9 @@ func TestSlurmSiteServesAFederation(t *testing.T) {
 		}
 		return n
 	}
-	s.until("the quote follows", func() bool { return free() == 1 })
+	s.eventually("the quote follows", func() bool { return free() == 1 })
 	s.cluster.Run(t, "scancel", other)
-	s.until("the quote follows again", func() bool { return free() == 4 })
+	s.eventually("the quote follows again", func() bool { return free() == 4 })
 	s.smallJobs(home)
 }
 
@@ -220,12 +210,12 @@ func (s *slurmSite) smallJobs(home *site) {
 	s.start()
 	home.sees(2)
 	pilot := ""
-	s.until("a pilot runs", func() bool {
+	s.eventually("a pilot runs", func() bool {
 		pilot = s.cluster.Run(s, "squeue", "-h", "-t", "RUNNING", "-o", "%i")
 		return pilot != ""
 	})
 	small := []string{"submit", "-t", "1m", "-q", "-W", "--", "sh", "-c", "echo $SLURM_JOB_ID"}
-	s.until("small jobs run in it", func() bool {
+	s.eventually("small jobs run in it", func() bool {
 		id := strings.TrimSpace(s.ok(small...))
 		return s.ok("logs", id) == pilot+"\n"
 	})
@@ -234,7 +224,7 @@ func (s *slurmSite) smallJobs(home *site) {
 		s.Errorf("a guest wrote %q, want the number of the pilot, %s", out, pilot)
 	}
 	long := s.submit(1, 3, 5)
-	s.until("it runs", func() bool { return s.runs(long) == 1 })
+	s.eventually("it runs", func() bool { return s.runs(long) == 1 })
 	s.kill()
 	s.start()
 	s.expect(long, 5)
@@ -280,10 +270,10 @@ func TestClustersLend(t *testing.T) {
 		t.Errorf("at home and over another cluster the program says\n%salone\n%s", own, alone)
 	}
 	for _, s := range []*slurmSite{a, b} {
-		s.until("Slurm has nothing", func() bool { return s.cluster.Run(t, "squeue", "-h") == "" })
+		s.eventually("Slurm has nothing", func() bool { return s.cluster.Run(t, "squeue", "-h") == "" })
 	}
 
-	a.until("what the job had is free again", func() bool { return home.run("lease", "request", a.id, "-n", "3", "-t", "10m").code == 0 })
+	a.eventually("what the job had is free again", func() bool { return home.run("lease", "request", a.id, "-n", "3", "-t", "10m").code == 0 })
 	wide := strings.TrimSpace(home.ok("submit", "-n", "3", "--once", "-t", "1m", "--", "sh", "-c", "echo $SLURM_JOB_ID; sleep 1000"))
 	home.eventually("a job runs on borrowed processors", func() bool { return home.ok("logs", wide) != "" })
 	if pilot := a.cluster.Run(t, "squeue", "-h", "-o", "%i"); home.ok("logs", wide) != pilot+"\n" {
@@ -291,7 +281,7 @@ func TestClustersLend(t *testing.T) {
 	}
 	home.kill()
 	killed := time.Now()
-	a.until("no pilot is left", func() bool { return a.cluster.Run(t, "squeue", "-h") == "" })
+	a.eventually("no pilot is left", func() bool { return a.cluster.Run(t, "squeue", "-h") == "" })
 	t.Logf("no pilot was left %v after the borrower's daemon had died (term 6s)", time.Since(killed).Round(10*time.Millisecond))
-	a.until("its processors are back", func() bool { return a.free() == 4 })
+	a.eventually("its processors are back", func() bool { return a.free() == 4 })
 }

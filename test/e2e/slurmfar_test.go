@@ -56,7 +56,7 @@ func TestTasksOnNodesElsewhereReachEachOther(t *testing.T) {
 	gate := filepath.Join(filepath.Dir(solver), "gate")
 	id := strings.TrimSpace(a.ok("submit", "-t", "2m", "-q", "--components", "2@fara,3@farb", "--",
 		"sh", "-c", fmt.Sprintf("echo begun; while [ ! -e %s ]; do sleep 0.1; done; until %s -n 32; do sleep 0.5; done", gate, solver)))
-	a.until("all tasks run", func() bool { return strings.Count(a.ok("logs", id), "begun") == 5 })
+	a.eventually("all tasks run", func() bool { return strings.Count(a.ok("logs", id), "begun") == 5 })
 	for _, s := range []*slurmSite{a, b} {
 		s.kill()
 		s.start()
@@ -69,6 +69,6 @@ func TestTasksOnNodesElsewhereReachEachOther(t *testing.T) {
 		t.Errorf("after restarts of the daemons the program says\n%s\nwant checksum %s", out, want)
 	}
 	for _, s := range []*slurmSite{a, b} {
-		s.until("Slurm has nothing", func() bool { return s.cluster.Run(t, "squeue", "-h") == "" })
+		s.eventually("Slurm has nothing", func() bool { return s.cluster.Run(t, "squeue", "-h") == "" })
 	}
 }
