@@ -32,7 +32,7 @@ type plan struct {
 func planOf(scenario string, args []string) plan {
 	switch {
 	case scenario == "chaos" && len(args) == 0:
-		return plan{seeds: 4, shorter: []string{"--hours", "3"}}
+		return plan{seeds: 8, shorter: []string{"--hours", "3"}}
 	case scenario == "chaos":
 		return plan{seeds: 4, shorter: []string{"--hours", "2"}, first: []string{"--hours", "4"}}
 	case scenario == "hostile":

@@ -21,6 +21,9 @@ func (w *Watch) answered(_ grid.Time, at int, a grid.Answer) {
 // saved checks that a site which comes to rest has saved what it has said of leases, as it is: after a restart it
 // would say another thing.
 func (w *Watch) saved(at int) {
+	if len(w.spoken[at]) == 0 {
+		return // as after most turns
+	}
 	s, up := scenario.SiteAt(w.N, at)
 	if up && site.CoresOf(s).Book != nil {
 		for _, id := range w.spoken[at] {
