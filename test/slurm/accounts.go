@@ -89,7 +89,9 @@ func Federate(ctx context.Context, name string, clusters ...*Cluster) error {
 	return nil
 }
 
-// startDatabase starts a MariaDB of the cluster's own and returns its socket.
+// startDatabase starts a MariaDB of the cluster's own and returns its socket. Its temporary files
+// lie in the cluster's folder: a MariaDB that starts removes all such files of a folder, also those
+// of another that is at work.
 func (c *Cluster) startDatabase(ctx context.Context, username string) (socket string, err error) {
 	data := filepath.Join(c.Folder, "db")
 	socket = filepath.Join(c.Folder, "db.sock")
@@ -97,7 +99,11 @@ func (c *Cluster) startDatabase(ctx context.Context, username string) (socket st
 	if err != nil {
 		return "", err
 	}
-	out, err := exec.CommandContext(ctx, install, "--no-defaults", "--auth-root-authentication-method=normal", "--skip-test-db", "--user="+username, "--datadir="+data).CombinedOutput()
+	temporary := filepath.Join(c.Folder, "db.tmp")
+	if err := os.Mkdir(temporary, 0o700); err != nil {
+		return "", err
+	}
+	out, err := exec.CommandContext(ctx, install, "--no-defaults", "--auth-root-authentication-method=normal", "--skip-test-db", "--user="+username, "--datadir="+data, "--tmpdir="+temporary).CombinedOutput()
 	if err != nil {
 		return "", fmt.Errorf("make a database: %w: %s", err, out)
 	}
@@ -107,6 +113,6 @@ func (c *Cluster) startDatabase(ctx context.Context, username string) (socket st
 	if err := os.WriteFile(setup, []byte(orders), 0o600); err != nil {
 		return "", err
 	}
-	return socket, c.launch("", "mariadbd", "--no-defaults", "--user="+username, "--datadir="+data, "--socket="+socket, "--pid-file="+filepath.Join(c.Folder, "db.pid"),
+	return socket, c.launch("", "mariadbd", "--no-defaults", "--user="+username, "--datadir="+data, "--tmpdir="+temporary, "--socket="+socket, "--pid-file="+filepath.Join(c.Folder, "db.pid"),
 		"--bind-address=127.0.0.1", fmt.Sprintf("--port=%d", c.ports[2]), "--init-file="+setup, "--innodb-buffer-pool-size=32M", "--innodb-lock-wait-timeout=900")
 }
