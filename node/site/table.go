@@ -183,29 +183,62 @@ func AuditRecords(s *Site, stored iter.Seq2[string, []byte]) error {
 	return nil
 }
 
-// auditMost is how many jobs AuditJobs looks at.
-const auditMost = 16
+// JobsAudit tells of which job a site knows what it has not saved, and would do without, or do once more,
+// as it came up. It is asked between two inputs, time and again. The zero value is one that has seen nothing.
+type JobsAudit struct {
+	round int
+	read  map[string]reading
+}
 
-// AuditJobs returns of which job a site knows what it has not saved, and would do without, or do once
-// more, as it came up; nil: of none. It is asked of a site between two inputs, time and again: it looks
-// at some of the live jobs, at others in each round.
-func AuditJobs(s *Site, round int, saved func(key string) []byte) error {
+// reading is a record, and what it says.
+type reading struct {
+	record []byte
+	says   lasting
+}
+
+const (
+	auditMost = 16   // jobs that are looked at in each round
+	readMost  = 1024 // records that are remembered
+)
+
+// Look returns what a site has not saved of some of its live jobs, others in each round; nil: there is nothing.
+func (a *JobsAudit) Look(s *Site, saved func(key string) []byte) error {
 	live := s.jobs.live
 	for i := range min(len(live), auditMost) {
-		e := live[(round*auditMost+i)%len(live)]
-		record := saved(e.RecordKey())
+		e := live[(a.round*auditMost+i)%len(live)]
+		key := e.RecordKey()
+		record := saved(key)
 		if record == nil {
 			return fmt.Errorf("job %s, %s, is not saved", e.job.ID, e.state)
 		}
-		was, err := decodeEntry(record)
+		saved, err := a.says(key, record)
 		if err != nil {
 			return err
 		}
-		if is, saved := e.lasting(), was.lasting(); is != saved {
+		if is := e.lasting(); is != saved {
 			return fmt.Errorf("job %s is %+v, and saved as %+v", e.job.ID, is, saved)
 		}
 	}
+	a.round++
 	return nil
+}
+
+// says returns what a record says, which it reads only if it is another than the last one.
+func (a *JobsAudit) says(key string, record []byte) (lasting, error) {
+	was, known := a.read[key]
+	if known && bytes.Equal(was.record, record) {
+		return was.says, nil
+	}
+	e, err := decodeEntry(record)
+	if err != nil {
+		return lasting{}, err
+	}
+	if a.read == nil || len(a.read) >= readMost {
+		a.read = make(map[string]reading)
+	}
+	was = reading{append(was.record[:0], record...), e.lasting()}
+	a.read[key] = was
+	return was.says, nil
 }
 
 // lasting is what must be known of a job after a restart.
@@ -232,7 +265,7 @@ func (e *entry) lasting() lasting {
 	l := lasting{
 		over: e.state.Terminal(), cancelling: e.state == Cancelling, waits: e.state == Waiting, foreign: e.foreign, epoch: e.epoch, losses: e.losses,
 		restarts: uint32(e.job.Restarts), budget: e.job.Budget, at: e.award.Site, bank: e.award.Bank, until: e.award.Until, keeps: e.award.Lease, hold: e.award.Hold,
-		lease: e.lease, adrift: e.gone != 0, gang: e.gang != nil, gpus: fmt.Sprint(e.gpus), again: e.turn.Again, held: e.turn.Held, retries: uint32(e.turn.Retries),
+		lease: e.lease, adrift: e.gone != 0, gang: e.gang != nil, gpus: strings.Join(e.gpus, ","), again: e.turn.Again, held: e.turn.Held, retries: uint32(e.turn.Retries),
 	}
 	if e.foreign {
 		l.cost = e.award.Cost

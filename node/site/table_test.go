@@ -97,7 +97,7 @@ func TestAuditEnded(t *testing.T) {
 	}
 }
 
-// TestAuditJobs: what a site knows of a job and has not saved is told.
+// TestAuditJobs: what a site knows of a job and has not saved is told, also if the record was read before.
 func TestAuditJobs(t *testing.T) {
 	for _, tt := range []struct {
 		name  string
@@ -117,15 +117,26 @@ func TestAuditJobs(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			b := newBench(t, together)
 			b.step(&Submit{Token: 1, Job: b.job(1, 3)})
-			tt.spoil(b.site.jobs.byID[grid.JobID{Lo: 1}])
-			if err := AuditJobs(b.site, 0, func(key string) []byte { return b.records[key] }); (err != nil) != tt.wrong {
+			var audit JobsAudit
+			saved := func(key string) []byte { return b.records[key] }
+			if err := audit.Look(b.site, saved); err != nil {
+				t.Fatal(err)
+			}
+			e := b.site.jobs.byID[grid.JobID{Lo: 1}]
+			tt.spoil(e)
+			if err := audit.Look(b.site, saved); (err != nil) != tt.wrong {
 				t.Errorf("%v", err)
+			}
+			b.records[e.RecordKey()] = e.AppendRecord(nil)
+			if err := audit.Look(b.site, saved); err != nil {
+				t.Errorf("after it was saved: %v", err)
 			}
 		})
 	}
 	b := newBench(t, together)
 	b.step(&Submit{Token: 1, Job: b.job(1, 3)})
-	if err := AuditJobs(b.site, 0, func(string) []byte { return nil }); err == nil {
+	var audit JobsAudit
+	if err := audit.Look(b.site, func(string) []byte { return nil }); err == nil {
 		t.Error("a job that is not saved at all is none")
 	}
 	b = newBench(t, func(c *Config) { together(c); c.Limits.Jobs, c.Limits.PerUser = 3*auditMost, 3*auditMost })
@@ -133,9 +144,10 @@ func TestAuditJobs(t *testing.T) {
 		b.step(&Submit{Token: i + 2, Job: b.job(i+2, 3)})
 	}
 	looked := make(map[string]bool)
+	audit = JobsAudit{}
 	for round := range 3 {
 		before := len(looked)
-		if err := AuditJobs(b.site, round, func(key string) []byte { looked[key] = true; return b.records[key] }); err != nil || len(looked)-before > auditMost {
+		if err := audit.Look(b.site, func(key string) []byte { looked[key] = true; return b.records[key] }); err != nil || len(looked)-before > auditMost {
 			t.Errorf("round %d: %d jobs, %v; want at most %d, all saved", round, len(looked)-before, err, auditMost)
 		}
 	}

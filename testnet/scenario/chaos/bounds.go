@@ -27,7 +27,7 @@ import (
 //   - a count that a site keeps and a recount of its records does not give, processors or cheques
 //     that are kept for what is over, a job that waits in no queue, and what is agreed with another site
 //     and waits without a timer that asks again in time (site.Audit);
-//   - a site that knows of a job what it has not saved, and would forget (J-1, R-5; site.AuditJobs);
+//   - a site that knows of a job what it has not saved, and would forget (J-1, R-5; site.JobsAudit);
 //   - once all have healed and every job has ended: processors, holds, cheques, leases and
 //     results that have not come back within a bound (settled), and records of them (atRest).
 type boundWatch struct {
@@ -38,6 +38,7 @@ type boundWatch struct {
 	last    grid.Time // when the last one ended
 	healed  grid.Time // from then on nothing goes wrong
 	turns   int
+	jobs    []site.JobsAudit       // of sites
 	most    map[int]int64          // processors that a site's owner lets it lend
 	queue   map[int]int            // jobs that may wait at a site for several, or be claimed there
 	drained map[int]grid.Time      // since when a site has been drained
@@ -57,7 +58,7 @@ const overdue = grid.Second
 const settleMost = 4 * grid.Hour
 
 func watchBounds(n *testnet.Network, c *testnet.Checker, r *roster, span grid.Time) *boundWatch {
-	w := &boundWatch{n: n, checks: c, roster: r, healed: federation.Warmup + span + grid.Minute, most: make(map[int]int64), queue: make(map[int]int), drained: make(map[int]grid.Time), lending: make(map[int]lendingKeys), ending: make(map[draining]grid.Time), came: make(map[int]grid.Time)}
+	w := &boundWatch{n: n, checks: c, roster: r, healed: federation.Warmup + span + grid.Minute, jobs: make([]site.JobsAudit, n.Len()), most: make(map[int]int64), queue: make(map[int]int), drained: make(map[int]grid.Time), lending: make(map[int]lendingKeys), ending: make(map[draining]grid.Time), came: make(map[int]grid.Time)}
 	n.Observe(testnet.Observer{Turn: w.turn, Event: w.event, Fault: w.fault})
 	return w
 }
@@ -104,7 +105,7 @@ func (w *boundWatch) turn(now grid.Time, at int) {
 	if err != nil {
 		w.checks.Violated("%s: %w", w.n.ID(at), err)
 	}
-	if err := site.AuditJobs(s, w.turns/boundTurns, func(key string) []byte { return testnet.SavedRecord(w.n, at, key) }); err != nil {
+	if err := w.jobs[at].Look(s, func(key string) []byte { return testnet.SavedRecord(w.n, at, key) }); err != nil {
 		w.checks.Violated("%s: %w", w.n.ID(at), err)
 	}
 	cores := site.CoresOf(s)
