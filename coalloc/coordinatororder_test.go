@@ -113,8 +113,7 @@ func FuzzDecodeDecision(f *testing.F) {
 	}}
 	f.Add((*decision)(a).AppendRecord(nil))
 	f.Add([]byte{1})
-	corpus.Add(f)
-	f.Fuzz(func(t *testing.T, b []byte) {
+	corpus.Fuzz(f, func(t *testing.T, b []byte) {
 		a, err := decodeDecision(b)
 		if err != nil {
 			return

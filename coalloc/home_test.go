@@ -160,8 +160,7 @@ func FuzzDecodeHome(f *testing.F) {
 	e := &homeLease{Lease: lease.Lease{ID: lease.ID{Borrower: "h", Number: homeMark + 9}, Processors: 3, Limit: grid.Hour, State: lease.Active, Subject: jobID(4)}}
 	f.Add((*homeRecord)(e).AppendRecord(nil))
 	f.Add([]byte{1})
-	corpus.Add(f)
-	f.Fuzz(func(t *testing.T, b []byte) {
+	corpus.Fuzz(f, func(t *testing.T, b []byte) {
 		e, err := decodeHome("h", b)
 		if err != nil {
 			return

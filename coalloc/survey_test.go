@@ -358,8 +358,7 @@ func FuzzGossipDecoder(f *testing.F) {
 	r := LatencyReport{Site: "b", Sequence: 5, Coordinate: newCoordinate(), Within: 30, Nearest: []Nearby{{7, 30}}}
 	body, _ := proto.Marshal(r.Proto())
 	f.Add(body)
-	corpus.Add(f)
-	f.Fuzz(func(t *testing.T, body []byte) {
+	corpus.Fuzz(f, func(t *testing.T, body []byte) {
 		m, err := GossipDecoder("b", body)
 		if err != nil {
 			return

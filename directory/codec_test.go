@@ -277,8 +277,7 @@ func fuzz(f *testing.F, p *wire.Protocol, kind grid.Kind, from grid.SiteID, mess
 			f.Add(frame)
 		}
 	}
-	corpus.Add(f)
-	f.Fuzz(func(t *testing.T, frame []byte) {
+	corpus.Fuzz(f, func(t *testing.T, frame []byte) {
 		m, err := decodeFrame(p, from, frame)
 		if err != nil {
 			return

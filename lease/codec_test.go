@@ -148,8 +148,7 @@ func fuzzDecoder(f *testing.F, kind grid.Kind) {
 		}
 	}
 	f.Add([]byte{0xff})
-	corpus.Add(f)
-	f.Fuzz(func(t *testing.T, body []byte) {
+	corpus.Fuzz(f, func(t *testing.T, body []byte) {
 		m, err := Protocol.Decoders[kind]("x", body)
 		if err != nil {
 			if m != nil || !errors.Is(err, wire.ErrMalformed) {
@@ -183,8 +182,7 @@ func FuzzDecodeRecord(f *testing.F) {
 		ID: ID{"a", 7}, Lender: "b", Processors: 3, State: Active, Epoch: 8, Since: 1, End: 2, Limit: 3, Span: 2, Subject: grid.JobID{Lo: 1}, Sink: "a", Source: "b", Key: 8, Hops: 1,
 	}, sequence: 4, stamp: 5, gone: 6, goneSpan: 7, revoked: true}
 	f.Add((*record)(e).AppendRecord(nil))
-	corpus.Add(f)
-	f.Fuzz(func(t *testing.T, value []byte) {
+	corpus.Fuzz(f, func(t *testing.T, value []byte) {
 		e, err := decodeRecord(value)
 		if err != nil {
 			return
@@ -200,8 +198,7 @@ func FuzzDecodeRecord(f *testing.F) {
 func FuzzDecodeLinkRecord(f *testing.F) {
 	k := &kin{Kin: Kin{Link: Link{"a", Parent}, Standing: Offered, Origin: ByInvitation, Since: 1, Until: 2}, number: 7}
 	f.Add((*kinRecord)(k).AppendRecord(nil))
-	corpus.Add(f)
-	f.Fuzz(func(t *testing.T, value []byte) {
+	corpus.Fuzz(f, func(t *testing.T, value []byte) {
 		k, err := decodeKin(value)
 		if err != nil {
 			return

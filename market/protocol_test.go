@@ -339,8 +339,7 @@ func fuzzDecoder(f *testing.F, kind grid.Kind, draw func(drawn) wire.Message) {
 		}).Example(seed)
 		f.Add(example)
 	}
-	corpus.Add(f)
-	f.Fuzz(func(t *testing.T, body []byte) {
+	corpus.Fuzz(f, func(t *testing.T, body []byte) {
 		m, err := Protocol.Decoders[kind]("a", body)
 		if err != nil {
 			if !errors.Is(err, wire.ErrMalformed) || m != nil {

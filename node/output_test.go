@@ -553,8 +553,7 @@ func FuzzDecodeOutput(f *testing.F) {
 		b, _ := proto.Marshal(m)
 		f.Add(b)
 	}
-	corpus.Add(f)
-	f.Fuzz(func(t *testing.T, b []byte) {
+	corpus.Fuzz(f, func(t *testing.T, b []byte) {
 		framed := func() *bufio.Reader {
 			return bufio.NewReader(bytes.NewReader(append(binary.AppendUvarint(nil, uint64(len(b))), b...)))
 		}

@@ -462,8 +462,7 @@ func FuzzDecode(f *testing.F) {
 		}
 		f.Add(frame[1:])
 	}
-	corpus.Add(f)
-	f.Fuzz(func(t *testing.T, frame []byte) {
+	corpus.Fuzz(f, func(t *testing.T, frame []byte) {
 		m, err := Protocol.Decode("a", frame)
 		if err != nil {
 			if !errors.Is(err, wire.ErrMalformed) {

@@ -186,12 +186,14 @@ func FuzzDecode(f *testing.F) {
 		if err != nil {
 			f.Fatal(err)
 		}
-		f.Add(uint8(i), body)
+		f.Add(append([]byte{byte(i)}, body...))
 	}
-	corpus.Add(f)
-	f.Fuzz(func(t *testing.T, kind uint8, body []byte) {
-		decode := Protocol.Decoders[kinds[int(kind)%len(kinds)]]
-		m, err := decode(s.id, body)
+	corpus.Fuzz(f, func(t *testing.T, input []byte) {
+		if len(input) == 0 {
+			return
+		}
+		decode := Protocol.Decoders[kinds[int(input[0])%len(kinds)]]
+		m, err := decode(s.id, input[1:])
 		if err != nil {
 			if !errors.Is(err, wire.ErrMalformed) {
 				t.Fatalf("%v", err)

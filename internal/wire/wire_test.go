@@ -274,8 +274,7 @@ func FuzzDecode(f *testing.F) {
 		f.Fatal(err)
 	}
 	f.Add(frame)
-	corpus.Add(f)
-	f.Fuzz(func(t *testing.T, b []byte) {
+	corpus.Fuzz(f, func(t *testing.T, b []byte) {
 		body, err := wire.ReadFrame(bufio.NewReader(bytes.NewReader(b)))
 		if err != nil {
 			return
@@ -303,8 +302,7 @@ func FuzzOpen(f *testing.F) {
 		f.Fatal(err)
 	}
 	f.Add(envelope)
-	corpus.Add(f)
-	f.Fuzz(func(t *testing.T, b []byte) {
+	corpus.Fuzz(f, func(t *testing.T, b []byte) {
 		if _, _, err := wire.Open("quote", b); err != nil && !errors.Is(err, wire.ErrMalformed) {
 			t.Fatalf("untyped error %v", err)
 		}

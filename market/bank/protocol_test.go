@@ -176,8 +176,7 @@ func fuzz(f *testing.F, kind grid.Kind) {
 			from = sender
 		}
 	}
-	corpus.Add(f)
-	f.Fuzz(func(t *testing.T, body []byte) {
+	corpus.Fuzz(f, func(t *testing.T, body []byte) {
 		m, err := Protocol.Decoders[kind](from, body)
 		if err != nil {
 			if m != nil || !errors.Is(err, wire.ErrMalformed) {
@@ -212,13 +211,13 @@ func FuzzLoad(f *testing.F) {
 	d := disk{}
 	d.write(out, -1)
 	for key, value := range d {
-		f.Add(key, value)
+		f.Add([]byte(key + "\x00" + string(value)))
 	}
-	corpus.Add(f)
-	f.Fuzz(func(t *testing.T, key string, value []byte) {
+	corpus.Fuzz(f, func(t *testing.T, input []byte) {
+		key, value, _ := bytes.Cut(input, []byte{0})
 		var out grid.Outbox
 		desk := NewDesk(Config{Self: here, Offer: true}, 1)
-		if desk.Load(1, key, value, &out) == nil {
+		if desk.Load(1, string(key), value, &out) == nil {
 			_ = desk.Loaded(1, &out)
 		}
 	})

@@ -741,8 +741,7 @@ func FuzzDecodeTree(f *testing.F) {
 	tree := &Tree{Entries: []Entry{{Name: "a", Kind: Folder, Mode: 0o755}, {Name: "a/l", Kind: Link, Target: "x"}, {Name: "a/x", Kind: File, Size: 3}}, Chunks: []Chunk{{Size: 3}}}
 	b, _, _ := tree.Encode()
 	f.Add(b)
-	corpus.Add(f)
-	f.Fuzz(func(t *testing.T, b []byte) {
+	corpus.Fuzz(f, func(t *testing.T, b []byte) {
 		tree, err := DecodeTree(b)
 		if err != nil {
 			return

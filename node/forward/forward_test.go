@@ -383,8 +383,7 @@ func FuzzReadOpen(f *testing.F) {
 	}
 	f.Add(b.Bytes())
 	f.Add([]byte{2, 8, 1})
-	corpus.Add(f)
-	f.Fuzz(func(t *testing.T, frame []byte) {
+	corpus.Fuzz(f, func(t *testing.T, frame []byte) {
 		got, rank, err := readOpen(bufio.NewReader(bytes.NewReader(frame)))
 		if err != nil {
 			if !errors.Is(err, wire.ErrMalformed) {

@@ -149,8 +149,7 @@ func FuzzDecodeOrder(f *testing.F) {
 		}
 		f.Add(body)
 	}
-	corpus.Add(f)
-	f.Fuzz(func(t *testing.T, body []byte) {
+	corpus.Fuzz(f, func(t *testing.T, body []byte) {
 		var p wirepb.PilotOrder
 		if proto.Unmarshal(body, &p) != nil {
 			return
@@ -169,8 +168,7 @@ func FuzzDecodeOrder(f *testing.F) {
 // FuzzDecodeReport: whatever a lender sends, decoding it does not panic.
 func FuzzDecodeReport(f *testing.F) {
 	f.Add([]byte{8, 1})
-	corpus.Add(f)
-	f.Fuzz(func(t *testing.T, body []byte) {
+	corpus.Fuzz(f, func(t *testing.T, body []byte) {
 		var p wirepb.PilotReport
 		if proto.Unmarshal(body, &p) != nil {
 			return

@@ -77,8 +77,7 @@ func FuzzDecode(f *testing.F) {
 	f.Add((&Task{ID: "t", Start: 9, Running: true}).append(nil))
 	f.Add(appendFrame(nil, kindHello, helloBody))
 	f.Add([]byte("123 (a) b) S 1 123 123 0 -1 4194560 1 0 0 0 0 0 0 0 20 0 1 0 7654321 0"))
-	corpus.Add(f)
-	f.Fuzz(func(t *testing.T, b []byte) {
+	corpus.Fuzz(f, func(t *testing.T, b []byte) {
 		var s Spec
 		if s.decode(b) == nil {
 			if err := s.check(); err != nil {

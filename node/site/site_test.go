@@ -387,8 +387,7 @@ func FuzzDecodeEntry(f *testing.F) {
 	for _, r := range b.records {
 		f.Add(r)
 	}
-	corpus.Add(f)
-	f.Fuzz(func(t *testing.T, record []byte) {
+	corpus.Fuzz(f, func(t *testing.T, record []byte) {
 		e, err := decodeEntry(record)
 		if err != nil {
 			return

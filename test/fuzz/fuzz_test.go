@@ -97,3 +97,16 @@ func TestFind(t *testing.T) {
 		t.Errorf("found %s, %v, want %s", got, err, want)
 	}
 }
+
+// What a program has executed is what Go's fuzzer says in the end, and with each input those near it.
+func TestExecutions(t *testing.T) {
+	const said = "fuzz: elapsed: 3s, execs: 7 (2/sec)\nfuzz: elapsed: 6s, execs: 10 (1/sec), new interesting: 5\nPASS\n"
+	for text, want := range map[string]int64{said: 10, "near each: 3\n" + said: 40} {
+		if n, err := executions([]byte(text)); n != want || err != nil {
+			t.Errorf("%q: %d, %v, want %d", text, n, err, want)
+		}
+	}
+	if n, err := executions([]byte("PASS\n")); err == nil {
+		t.Errorf("nothing is said, and taken for %d", n)
+	}
+}

@@ -64,34 +64,65 @@ func find(ctx context.Context, only []string) (targets []target, err error) {
 // executed is how Go's fuzzer tells how many inputs it has executed.
 var executed = regexp.MustCompile(`execs: (\d+) `)
 
-// run fuzzes the target for a while and keeps what that has found. dir is for programs and inputs.
-func (t target) run(ctx context.Context, dir string, span time.Duration, abreast int) (r result, err error) {
+// A turn has two parts. In the first all code is traced, and what reached some that nothing else had reached is kept. That takes
+// most of the time of an input; in the second, longer one nothing is traced, and each input is executed together with others that
+// lie near it (corpus.Fuzz).
+const (
+	tracedShare = 4 // of how many parts of a turn the first is one
+	tracedLeast = 3 * time.Second
+	near        = 127
+)
+
+// run gives the target a turn, and keeps what that has found. dir is for programs and inputs.
+func (t target) run(ctx context.Context, dir string, turn time.Duration, abreast int) (r result, err error) {
 	program := filepath.Join(dir, strings.ReplaceAll(t.room, "/", "_"))
-	if _, err := os.Stat(program); errors.Is(err, fs.ErrNotExist) {
-		if _, err := output(ctx, "go", "test", "-c", "-vet=off", "-fuzz", ".", "-o", program, "./"+t.room); err != nil {
+	inputs, traced := program+".inputs", min(max(turn/tracedShare, tracedLeast), turn)
+	r = result{Target: t.String(), At: time.Now().UTC()}
+	for _, part := range []struct {
+		program string
+		build   []string
+		env     string
+		span    time.Duration
+	}{
+		{program + ".traced", []string{"-fuzz", "."}, corpus.NearVariable + "=0", traced},
+		{program, nil, fmt.Sprintf("%s=%d", corpus.NearVariable, near), turn - traced},
+	} {
+		if part.span <= 0 {
+			continue
+		}
+		if _, err := os.Stat(part.program); errors.Is(err, fs.ErrNotExist) {
+			if _, err := output(ctx, "go", append(append([]string{"test", "-c", "-vet=off"}, part.build...), "-o", part.program, "./"+t.room)...); err != nil {
+				return r, err
+			}
+		}
+		cmd := exec.CommandContext(ctx, part.program, "-test.run", "^$", "-test.fuzz", "^"+t.name+"$", "-test.fuzztime", part.span.String(),
+			"-test.fuzzcachedir", inputs, "-test.parallel", strconv.Itoa(abreast), "-test.timeout", "0")
+		cmd.Dir, cmd.Env = t.folder, append(os.Environ(), part.env)
+		cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) } // it ends those that it has started
+		began := time.Now()
+		said, err := cmd.CombinedOutput()
+		if err != nil {
+			return r, fmt.Errorf("%w:\n%s\nto see it again: %s go test -run '^%s$' ./%s", err, said, part.env, t.name, t.room)
+		}
+		r.Seconds += time.Since(began).Seconds()
+		n, err := executions(said)
+		if err != nil {
 			return r, err
 		}
-	}
-	inputs := program + ".inputs"
-	began := time.Now()
-	cmd := exec.CommandContext(ctx, program, "-test.run", "^$", "-test.fuzz", "^"+t.name+"$", "-test.fuzztime", span.String(),
-		"-test.fuzzcachedir", inputs, "-test.parallel", strconv.Itoa(abreast), "-test.timeout", "0")
-	cmd.Dir = t.folder
-	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) } // it ends those that it has started
-	said, err := cmd.CombinedOutput()
-	if err != nil {
-		return r, fmt.Errorf("%w:\n%s", err, said)
-	}
-	counts := executed.FindAllSubmatch(said, -1)
-	if len(counts) == 0 {
-		return r, fmt.Errorf("it does not say how many inputs it has executed:\n%s", said)
-	}
-	r = result{Target: t.String(), At: began.UTC(), Seconds: time.Since(began).Seconds()}
-	if r.Executions, err = strconv.ParseInt(string(counts[len(counts)-1][1]), 10, 64); err != nil {
-		return r, err
+		r.Executions += n
 	}
 	r.had, r.Kept, err = t.keep(filepath.Join(inputs, t.name))
 	return r, err
+}
+
+// executions returns how many inputs a program has executed, by what it said.
+func executions(said []byte) (int64, error) {
+	counts := executed.FindAllSubmatch(said, -1)
+	if len(counts) == 0 {
+		return 0, fmt.Errorf("it does not say how many inputs it has executed:\n%s", said)
+	}
+	n, err := strconv.ParseInt(string(counts[len(counts)-1][1]), 10, 64)
+	return n * (1 + corpus.NearOf(said)), err
 }
 
 // keptMost bounds the inputs that are kept of a target, in bytes: every run of its test executes them.

@@ -537,16 +537,14 @@ func FuzzSWF(f *testing.F) {
 	f.Add([]byte(line(6, "1.5") + "\n" + line(2, "-5")))
 	f.Add([]byte(line(11, "-4") + "\n" + line(1, "-2") + "\n" + line(12, "x")))
 	f.Add([]byte(";\n;\n#\n\x00\n"))
-	corpus.Add(f)
-	f.Fuzz(fuzzReader)
+	corpus.Fuzz(f, fuzzReader)
 }
 
 func FuzzGWF(f *testing.F) {
 	f.Add([]byte(gwfSample))
 	f.Add(compressed(f, gwfSample))
 	f.Add([]byte(strings.Replace(gwfSample, "U12", "-", 1)))
-	corpus.Add(f)
-	f.Fuzz(fuzzReader)
+	corpus.Fuzz(f, fuzzReader)
 }
 
 // fuzzReader checks that no bytes make a reader panic, loop or return a value out

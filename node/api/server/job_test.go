@@ -25,8 +25,7 @@ func FuzzSubmitRequest(f *testing.F) {
 		home: "here", user: "u", rating: grid.Rating{Speed: 1000, Bandwidth: 1000}, now: 1_700_000_000 * grid.Second,
 		defaults: Defaults{Estimate: 10 * grid.Minute},
 	}
-	corpus.Add(f)
-	f.Fuzz(func(t *testing.T, body []byte) {
+	corpus.Fuzz(f, func(t *testing.T, body []byte) {
 		var request api.SubmitRequest
 		if json.Unmarshal(body, &request) != nil {
 			return

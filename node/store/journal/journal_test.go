@@ -199,8 +199,7 @@ func FuzzRead(f *testing.F) {
 	f.Add([]byte("gjl1"))
 	f.Add(appendFrame(appendFrame(nil, 0, []byte("a")), 13, []byte("b")))
 	dir := f.TempDir()
-	corpus.Add(f)
-	f.Fuzz(func(t *testing.T, content []byte) {
+	corpus.Fuzz(f, func(t *testing.T, content []byte) {
 		path := filepath.Join(dir, "journal")
 		if err := os.WriteFile(path, content, 0o600); err != nil {
 			t.Fatal(err)
