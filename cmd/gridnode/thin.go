@@ -8,7 +8,12 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"time"
+
+	"golang.org/x/sys/unix"
+
+	"gridnode/node/shim"
 )
 
 // thinProgram returns the path of the client that lies beside this program, or where packages
@@ -30,6 +35,28 @@ func thinProgram(ctx context.Context) string {
 	}
 	return ""
 }
+
+// shimCommand returns how the daemon starts its shim: by the client, which takes a part of the memory for as long as
+// the site is up; nil: by this program. The file is held open, as it may be replaced while the daemon runs.
+func shimCommand(ctx context.Context) []string {
+	path := thinProgram(ctx)
+	if path == "" {
+		return nil
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return nil
+	}
+	defer f.Close()
+	fd, err := unix.FcntlInt(f.Fd(), unix.F_DUPFD_CLOEXEC, heldFrom)
+	if err != nil {
+		return nil
+	}
+	return []string{"/proc/self/fd/" + strconv.Itoa(fd), shimVerb, "--home", shim.HomeWord}
+}
+
+// heldFrom is above the descriptors that a process is given at its start.
+const heldFrom = 64
 
 // madeTogether reports whether two files were written at about the same time: builds that do not
 // say what they are of have nothing else in common.

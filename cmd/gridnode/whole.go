@@ -6,7 +6,6 @@ import (
 	"os"
 
 	"gridnode/node/run/probe"
-	"gridnode/node/shim"
 	"gridnode/node/store"
 	"gridnode/node/wasm"
 )
@@ -26,8 +25,6 @@ func main() {
 	}
 	if n := len(os.Args); n > 2 {
 		switch os.Args[1] {
-		case shimVerb: // shim --home HOME
-			os.Exit(shim.Main(os.Args[n-1]))
 		case probe.Verb: // sandbox-probe NAME
 			os.Exit(probe.Main(os.Args[2]))
 		case wasm.Verb: // wasm-run CONFIG COUNT [ARG...] [SETTING...]

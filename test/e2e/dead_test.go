@@ -85,6 +85,15 @@ func TestDeadSite(t *testing.T) {
 		text, _ := os.ReadFile(begun)
 		return j.State == "running" && j.SiteName == "cheap" && len(text) > 0
 	})
+	shims := shimsOf(cheap.home)
+	for _, pid := range shims { // they stay for as long as the site is up
+		if program, err := os.Readlink(filepath.Join("/proc", strconv.Itoa(pid), "exe")); err != nil || filepath.Base(program) != "gridnode" {
+			t.Errorf("a shim or its guard is program %s, %v, want the small one", program, err)
+		}
+	}
+	if len(shims) != 2 {
+		t.Errorf("processes %v are shim and guard of a site", shims)
+	}
 	cheap.lose()
 	died := time.Now()
 	named := strings.TrimSpace(home.ok("submit", "--site", "cheap", "--", "true"))
