@@ -119,6 +119,18 @@ func TestHolder(t *testing.T) {
 	}
 }
 
+// TestUnaskedAnswer: an answer to what was not asked yet does not keep a site from asking sooner again
+// what home has not answered.
+func TestUnaskedAnswer(t *testing.T) {
+	b := new(bench)
+	b.Enter(0, "h", number(1), 40*grid.Second, 40*grid.Second)
+	b.tick(10)
+	b.Renewed(b.now, "h", &Renewed{Stamp: grid.Day}, &b.out)
+	if b.tick(20); b.Next() != 20*grid.Second+40*grid.Second/shares/hurry {
+		t.Errorf("home has not answered, and is asked next at %v", b.Next())
+	}
+}
+
 // TestBadLine: over a line that loses a sixth of the messages each way an execution outlives
 // hours, and over a good one it takes four renewals a lease.
 func TestBadLine(t *testing.T) {

@@ -63,6 +63,8 @@ func TestAdmit(t *testing.T) {
 		{"as long as it may", []Rule{{Partner: everyone, Time: grid.Hour}}, b, Admitted},
 		{"too long", []Rule{{Partner: everyone, Time: grid.Hour - 1}}, b, TooLong},
 		{"its own rule allows longer", []Rule{{Partner: everyone, Time: grid.Minute}, {Partner: org, Time: 2 * grid.Hour}}, b, Admitted},
+		{"a job that counts already", []Rule{{Partner: beta, Jobs: 1, Processors: 2}}, Ask{Site: "id-b", Processors: 2, Mine: Use{Jobs: 1, Processors: 2}}, Admitted},
+		{"a lease that counts already", []Rule{{Partner: everyone, Lent: 5}}, Ask{Site: "id-d", Lease: true, Processors: 4, Mine: Use{Lent: 4}}, Admitted},
 		{"too much memory", []Rule{{Partner: org, Memory: 1<<30 - 1}}, b, OverMemory},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -224,13 +226,34 @@ func broken(rules []Rule, uses map[grid.SiteID]Use, ask *Ask) string {
 	return ""
 }
 
-// Refusals of more sites than are remembered one by one are counted all the same.
+// Refusals of more sites than are remembered one by one, the latest of them, are counted all the same.
 func TestRefusalsAreBounded(t *testing.T) {
 	d := newDesk(nil, Rule{Access: Deny})
 	for i := range refusalsMax + 10 {
 		d.Welcome(grid.Time(i), grid.SiteID(fmt.Sprint("site-", i)))
 	}
-	if n := len(d.Refusals()); n != refusalsMax || d.Refused()[Denied] != refusalsMax+10 || d.Refusals()[0].At != refusalsMax+9 {
-		t.Errorf("%d remembered, %v counted", n, d.Refused())
+	all := d.Refusals()
+	if n := len(all); n != refusalsMax || d.Refused()[Denied] != refusalsMax+10 || all[0].At != refusalsMax+9 || all[n-1].At != 10 {
+		t.Errorf("%d remembered, the first at %v, %v counted", n, all[n-1].At, d.Refused())
+	}
+}
+
+// What a site may be lent at most is what the narrowest bound on its processors leaves, of several rules.
+func TestLends(t *testing.T) {
+	everyone, beta := Partner{}, Partner{Site, "beta"}
+	for _, tt := range []struct {
+		rules []Rule
+		want  int64
+	}{
+		{nil, 0},
+		{[]Rule{{Partner: beta, Processors: 4, Lent: 6}}, 4},
+		{[]Rule{{Partner: beta, Processors: 6, Lent: 4}}, 4},
+		{[]Rule{{Partner: everyone, Share: 250}, {Partner: beta, Lent: 5}}, 4},
+		{[]Rule{{Partner: everyone, Lent: None}, {Partner: beta, Processors: 4}}, 0},
+		{[]Rule{{Partner: Partner{Site, "gamma"}, Lent: 1}}, 0},
+	} {
+		if got := newDesk(nil, tt.rules...).Lends("id-b"); got != tt.want {
+			t.Errorf("%+v: lends %d, want %d", tt.rules, got, tt.want)
+		}
 	}
 }

@@ -179,6 +179,9 @@ func TestRollForgetsWhoWasRevoked(t *testing.T) {
 	if len(o.gone) != 1 || o.gone[0] != beta || o.roll.May(beta, 0, start) || o.roll.Named("beta") != nil {
 		t.Fatalf("expelled %v; beta may %v", o.gone, o.roll.May(beta, 0, start))
 	}
+	if m, told := o.last.(*Revocations); !told || *m != (Revocations{first}) {
+		t.Errorf("beta is told %v, want the list that revokes it", o.last)
+	}
 	if o.step(start, &grid.Delivery{From: w.members["gamma"].Site, Message: &Revocations{first}}); len(o.gone) > 0 {
 		t.Error("expelled again by the same list")
 	}

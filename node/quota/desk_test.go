@@ -223,3 +223,19 @@ func TestRecordsStaySmall(t *testing.T) {
 		}
 	}
 }
+
+// TestRenews: a user may spend again once what was spent first does not count any more.
+func TestRenews(t *testing.T) {
+	d := newDesk(Config{Everyone: Limits{Spend: Spend{10, grid.Day}}})
+	if at := d.Renews(0, "eve"); at != grid.Never {
+		t.Errorf("who has spent nothing may spend more from %v on", at)
+	}
+	for _, at := range []grid.Time{grid.Hour, 10 * grid.Hour} {
+		d.Spent(at, "eve", 3, new(grid.Outbox))
+	}
+	for _, tt := range [][2]grid.Time{{11 * grid.Hour, 25 * grid.Hour}, {25 * grid.Hour, 34 * grid.Hour}, {34 * grid.Hour, grid.Never}} {
+		if at := d.Renews(tt[0], "eve"); at != tt[1] {
+			t.Errorf("at %v: may spend more from %v on, want %v", tt[0], at, tt[1])
+		}
+	}
+}
