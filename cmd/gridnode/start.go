@@ -110,7 +110,7 @@ func serve(cmd *cobra.Command, home string, readyFD int) (err error) {
 	if err != nil {
 		return err
 	}
-	cfg.Shim.Command = shimCommand(cmd.Context())
+	cfg.Shim.Program = shimProgram(cmd.Context())
 	if err := useSlurm(cmd.Context(), &cfg, s, home, log); err != nil {
 		return err
 	}

@@ -12,8 +12,6 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
-
-	"gridnode/node/shim"
 )
 
 // thinProgram returns the path of the client that lies beside this program, or where packages
@@ -36,23 +34,23 @@ func thinProgram(ctx context.Context) string {
 	return ""
 }
 
-// shimCommand returns how the daemon starts its shim: by the client, which takes a part of the memory for as long as
-// the site is up; nil: by this program. The file is held open, as it may be replaced while the daemon runs.
-func shimCommand(ctx context.Context) []string {
+// shimProgram returns the program that the daemon starts as its shim: the client, which takes a part of the memory for as
+// long as the site is up; empty: this one. Its file is held open, as it may be replaced while the daemon runs.
+func shimProgram(ctx context.Context) string {
 	path := thinProgram(ctx)
 	if path == "" {
-		return nil
+		return ""
 	}
 	f, err := os.Open(path)
 	if err != nil {
-		return nil
+		return ""
 	}
 	defer f.Close()
 	fd, err := unix.FcntlInt(f.Fd(), unix.F_DUPFD_CLOEXEC, heldFrom)
 	if err != nil {
-		return nil
+		return ""
 	}
-	return []string{"/proc/self/fd/" + strconv.Itoa(fd), shimVerb, "--home", shim.HomeWord}
+	return "/proc/self/fd/" + strconv.Itoa(fd)
 }
 
 // heldFrom is above the descriptors that a process is given at its start.

@@ -2,6 +2,7 @@ package shim
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -30,6 +31,9 @@ type Options struct {
 	// "shim --home HOME". Its output goes to shim.log in the home. HomeWord in it, and
 	// in Env, stands for the home.
 	Command []string
+	// Program is what Connect executes instead of Command's first word: a path that only
+	// this process may know. What a shim is asked to start is of its own program.
+	Program string
 	Env     []string // added to this process's environment for the shim, not for tasks
 }
 
@@ -341,7 +345,7 @@ func spawn(ctx context.Context, home string, options Options) error {
 	}
 	defer ready.Close()
 	command, env := options.For(home)
-	cmd := exec.Command(command[0], command[1:]...)
+	cmd := exec.Command(cmp.Or(options.Program, command[0]), command[1:]...)
 	cmd.Args[0] = filepath.Base(os.Args[0])
 	cmd.Dir = "/"
 	cmd.Env = append(append(os.Environ(), env...), readyEnv+"=3")
