@@ -2,6 +2,7 @@ package probe
 
 import (
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"os/signal"
@@ -18,6 +19,7 @@ import (
 // Every attempt has an end of its own, should no limit hold it.
 const (
 	greedMemory    = 1 << 30
+	greedShares    = 8 // processes that share it out
 	greedProcesses = 400
 	greedDisk      = 64 << 20
 	greedFiles     = 3 * 16 << 20 / 4096 // three times what its disk has room for
@@ -33,7 +35,9 @@ func child(what string) int {
 	what, rest, _ := strings.Cut(what, ":")
 	switch what {
 	case "memory":
-		_ = hoard(greedMemory / 8)
+		if hoard(greedMemory/greedShares) == nil {
+			fmt.Print("x") // its parent counts them
+		}
 		<-time.After(greedTime)
 	case "leave": // its own child has no parent that anybody knows
 		if again("stay:"+rest) != nil {
@@ -112,13 +116,23 @@ var abuseProbes = []probe{
 		return nil
 	}, after: endsOf("out of memory")},
 	{name: "memory-shared-out", kind: abuse, does: "use more memory in many processes", try: func(*baits) error {
-		for range 8 {
-			if err := exec.Command(os.Args[0], Verb, childName+":memory").Start(); err != nil {
+		took, theirs, err := os.Pipe()
+		if err != nil {
+			return err
+		}
+		for range greedShares {
+			cmd := exec.Command(os.Args[0], Verb, childName+":memory")
+			cmd.Stdout = theirs
+			if err := cmd.Start(); err != nil {
 				return nil // there may not be so many
 			}
 		}
-		<-time.After(3 * time.Second)
-		return escaped("took %d bytes", greedMemory)
+		_ = took.SetReadDeadline(time.Now().Add(greedTime))
+		if _, err := io.ReadFull(took, make([]byte, greedShares)); err == nil {
+			<-time.After(time.Second) // for who looks now and then
+			return escaped("took %d bytes", greedMemory)
+		}
+		return nil
 	}, after: endsOf("out of memory")},
 	{name: "processes-many", kind: abuse, does: "start processes without end", try: func(b *baits) error {
 		for i := range greedProcesses {
