@@ -69,13 +69,14 @@ var engineSettings = []setting{
 		}},
 }
 
-// useSlurm has the site run its jobs on its cluster, once that has said what there is.
-func useSlurm(ctx context.Context, cfg *node.HostConfig, s *settings, home string, log *slog.Logger) error {
+// useSlurm has the site run its jobs on its cluster, once that has said what there is. thin is the
+// path of the thinProgram.
+func useSlurm(ctx context.Context, cfg *node.HostConfig, s *settings, home, thin string, log *slog.Logger) error {
 	if !s.onSlurm {
 		return nil
 	}
 	c := s.slurm
-	c.Program = thinProgram(ctx)
+	c.Program = thin
 	if c.Work == "" {
 		var err error
 		if c.Work, err = filepath.Abs(filepath.Join(home, "work")); err != nil {

@@ -110,8 +110,9 @@ func serve(cmd *cobra.Command, home string, readyFD int) (err error) {
 	if err != nil {
 		return err
 	}
-	cfg.Shim.Program = shimProgram(cmd.Context())
-	if err := useSlurm(cmd.Context(), &cfg, s, home, log); err != nil {
+	thin := thinProgram(cmd.Context())
+	cfg.Shim.Program = heldOpen(thin)
+	if err := useSlurm(cmd.Context(), &cfg, s, home, thin, log); err != nil {
 		return err
 	}
 	ready.note(guard(&cfg, log))

@@ -34,13 +34,10 @@ func thinProgram(ctx context.Context) string {
 	return ""
 }
 
-// shimProgram returns the program that the daemon starts as its shim: the client, which takes a part of the memory for as
-// long as the site is up; empty: this one. Its file is held open, as it may be replaced while the daemon runs.
-func shimProgram(ctx context.Context) string {
-	path := thinProgram(ctx)
-	if path == "" {
-		return ""
-	}
+// heldOpen returns a path by which this process, and nobody else, starts the program that lies at another one, which may
+// be replaced meanwhile; empty: there is none. The daemon starts its shim so: by the client, which takes a part of the
+// memory for as long as the site is up.
+func heldOpen(path string) string {
 	f, err := os.Open(path)
 	if err != nil {
 		return ""
