@@ -18,6 +18,7 @@ import (
 	"gridnode/grid"
 	"gridnode/internal/wire"
 	"gridnode/internal/wire/wirepb"
+	bridge "gridnode/node/shim/link"
 )
 
 // Protocol is what forwarded connections travel on.
@@ -28,7 +29,6 @@ const (
 	openTimeMax = 15 * time.Second // to reach the other site
 	openPause   = 250 * time.Millisecond
 	nameTimeMax = 10 * time.Second      // for the first frame of a stream
-	startMax    = 2 * time.Minute       // from the first connection until the task listens: nodes of a busy cluster start at different times
 	startPoll   = 20 * time.Millisecond // how often that is tried
 	drainMax    = 10 * time.Second      // until what tasks have sent before they ended has arrived
 )
@@ -289,7 +289,7 @@ func (f *Forwarder) dial(g *group, rank int) (*net.TCPConn, error) {
 		if err == nil {
 			return c.(*net.TCPConn), nil
 		}
-		if time.Since(began) > startMax || !f.serves(g) {
+		if time.Since(began) > bridge.ListenMax || !f.serves(g) {
 			return nil, fmt.Errorf("it does not listen: %w", err)
 		}
 		select {

@@ -37,7 +37,6 @@ type gangWays struct {
 }
 
 const (
-	wayMax    = 30 * time.Second       // until there is one, or the task listens
 	wayPause  = 20 * time.Millisecond  // between attempts, doubling
 	wayPauses = 500 * time.Millisecond // up to this
 )
@@ -139,7 +138,7 @@ func (w *ways) join(g *gangWays, c net.Conn, dial func(context.Context) (link.En
 
 // dialed tries to connect, again and again for a while: tasks have no reason to try twice.
 func dialed(ctx context.Context, dial func(context.Context) (link.End, error)) (link.End, error) {
-	ctx, cancel := context.WithTimeout(ctx, wayMax)
+	ctx, cancel := context.WithTimeout(ctx, link.ListenMax)
 	defer cancel()
 	for pause := wayPause; ; pause = min(2*pause, wayPauses) {
 		c, err := dial(ctx)

@@ -36,7 +36,7 @@ func TestTasksOnNodesElsewhereReachEachOther(t *testing.T) {
 		out := a.ok("logs", id)
 		_, sum, found := strings.Cut(out, "checksum ")
 		if !found {
-			t.Errorf("over %s the program says\n%s\n%s", components, out, a.ok("why", id))
+			t.Errorf("over %s the program says\n%s\n%s\n%s", components, out, a.ok("logs", "--stderr", id), a.ok("why", id))
 		}
 		return sum
 	}

@@ -53,11 +53,11 @@ type asked struct {
 	comes chan link.End // of one
 }
 
-// Bounds of ways.
-const (
-	askedMax = 40 * time.Second // until a shim has called; it waits for the task, and says nothing meanwhile
-	taskMax  = 30 * time.Second // until a task listens
-)
+// askedMax is how long a shim may take to call: it waits for the task, and says nothing meanwhile.
+const askedMax = link.ListenMax + 10*time.Second
+
+// nodePause is between looks whether a node is connected again.
+const nodePause = 100 * time.Millisecond
 
 func newWays(o orders, shim func(*glidein, int) *shim.Client) *ways {
 	return &ways{shim: shim, orders: o, bridges: link.NewBridges(), open: make(map[string]*way), asked: make(map[uint64]*asked)}
@@ -163,20 +163,16 @@ func (w *ways) join(x *way, c net.Conn, dial func(*way) (link.End, error)) {
 
 // ask has the shim of a task make a connection to it.
 func (w *ways) ask(x *way) (link.End, error) {
-	client := w.shim(x.pilot, x.node)
-	if client == nil {
-		return nil, errors.New("its node is not connected")
-	}
 	a := &asked{x, make(chan link.End, 1)}
 	w.mu.Lock()
 	w.newest++
 	number := w.newest
 	w.asked[number] = a
 	w.mu.Unlock()
-	err := client.Reach(number, x.task)
+	late := time.NewTimer(askedMax)
+	defer late.Stop()
+	err := w.reach(x, number, late.C)
 	if err == nil {
-		late := time.NewTimer(askedMax)
-		defer late.Stop()
 		select {
 		case c := <-a.comes:
 			return c, nil
@@ -195,6 +191,27 @@ func (w *ways) ask(x *way) (link.End, error) {
 	default:
 	}
 	return nil, err
+}
+
+// reach tells the shim of a task of a request, once its node is connected: after a restart, or when
+// its connection broke, it calls again.
+func (w *ways) reach(x *way, number uint64, late <-chan time.Time) error {
+	for {
+		err := errors.New("its node is not connected")
+		if client := w.shim(x.pilot, x.node); client != nil {
+			err = client.Reach(number, x.task)
+		}
+		if err == nil {
+			return nil
+		}
+		select {
+		case <-time.After(nodePause):
+		case <-late:
+			return err
+		case <-x.ctx.Done():
+			return x.ctx.Err()
+		}
+	}
 }
 
 // serve takes a connection that a shim makes for a task of its node.
@@ -229,7 +246,7 @@ const taskPause = 20 * time.Millisecond
 
 // dialTask connects to a task, or to whoever forwards to it, which may begin to listen a moment later.
 func dialTask(ctx context.Context, address string) (link.End, error) {
-	ctx, cancel := context.WithTimeout(ctx, taskMax)
+	ctx, cancel := context.WithTimeout(ctx, link.ListenMax)
 	defer cancel()
 	var d net.Dialer
 	for {

@@ -2,10 +2,13 @@ package slurm
 
 import (
 	"context"
+	"errors"
 	"io"
 	"net"
 	"sync"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"gridnode/grid"
 	"gridnode/node/shim"
@@ -139,4 +142,26 @@ func TestOnlyTasksOfAGangHaveWays(t *testing.T) {
 		}
 	}
 	again.Close()
+}
+
+// TestWayWaitsForItsNode: a connection to a task whose node is not connected waits until it is, for as long
+// as the task may take to listen.
+func TestWayWaitsForItsNode(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		looks := 0
+		w := newWays(orders{t.TempDir()}, func(*glidein, int) *shim.Client { looks++; return nil })
+		began := time.Now()
+		_, err := w.ask(&way{ctx: t.Context()})
+		if took := time.Since(began); err == nil || took < link.ListenMax || looks < 100 {
+			t.Errorf("%v after %v, in which its node was looked for %d times", err, took, looks)
+		}
+		ended, end := context.WithCancel(t.Context())
+		time.AfterFunc(time.Second, end)
+		if _, err := w.ask(&way{ctx: ended}); !errors.Is(err, context.Canceled) {
+			t.Errorf("of a task that ended meanwhile: %v", err)
+		}
+		if len(w.asked) != 0 {
+			t.Errorf("%d requests are left", len(w.asked))
+		}
+	})
 }

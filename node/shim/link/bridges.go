@@ -11,6 +11,10 @@ import (
 // bridgesMax is how many connections are joined, or about to be, at once.
 const bridgesMax = 4096
 
+// ListenMax is how long a connection between tasks waits until the one it is for listens: nodes of a
+// busy cluster start at different times, and who was accepted does not try twice.
+const ListenMax = 2 * time.Minute
+
 // DrainMax is how long connections of a task that has ended may take to carry what it has sent.
 const DrainMax = 10 * time.Second
 
