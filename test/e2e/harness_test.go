@@ -74,7 +74,7 @@ func testMain(m *testing.M) int {
 }
 
 // patience bounds every wait for something that must happen.
-const patience = time.Minute
+const patience = 2 * time.Minute
 
 // look is the pause before a test looks again at what it waits for. Each look is a process: many
 // in a row keep from the daemons what they need to get there.

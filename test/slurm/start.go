@@ -39,7 +39,7 @@ func Start(t testing.TB, cfg Config) *Cluster {
 			t.Skipf("left out: %v", err)
 		}
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
 	defer cancel()
 	c, err := Up(ctx, cfg)
 	if err != nil {
