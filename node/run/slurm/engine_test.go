@@ -177,7 +177,7 @@ func (b *bench) outputOf(x run.Process) string {
 // where Slurm answers slowly.
 func (b *bench) until(what string, condition func() bool) {
 	b.Helper()
-	deadline := time.After(pollMax + 45*time.Second)
+	deadline := time.After(pollMax + 3*time.Minute)
 	for !condition() {
 		select {
 		case <-time.After(5 * time.Millisecond):

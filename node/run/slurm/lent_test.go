@@ -71,7 +71,7 @@ func (b *bench) overs(n int) (all []*pilot.Over) {
 
 func TestPilotsOfLeases(t *testing.T) {
 	b := newBench(t, real.Config{Name: "lent", Nodes: 2, Processors: 2}, func(c *Config) { c.silence = grid.Second })
-	home := b.lend(7, 3, grid.Minute) // two on one node, one on the other
+	home := b.lend(7, 3, 10*grid.Minute) // two on one node, one on the other
 
 	t.Run("a squad runs on all nodes", func(t *testing.T) {
 		task := b.task(3, "echo $SLURMD_NODENAME; exit $GRIDNODE_LOCAL_RANK")
@@ -139,7 +139,7 @@ func TestPilotsOfLeases(t *testing.T) {
 	})
 
 	t.Run("it ends with its lease, without a daemon", func(t *testing.T) {
-		b.lend(8, 2, 6*grid.Second)
+		b.lend(8, 2, 20*grid.Second)
 		task := b.task(1, "sleep 1000")
 		b.Launch(8, &task)
 		b.Close()
