@@ -21,7 +21,7 @@ import (
 var shots = flag.String("shots", "", "directory to write screenshots to")
 
 // patience bounds what must happen.
-const patience = time.Minute
+const patience = 3 * time.Minute
 
 // look is the pause before a test looks again at what it waits for: each look is a process.
 const look = 50 * time.Millisecond
@@ -83,7 +83,7 @@ func (t *tab) run(what string, actions ...chromedp.Action) {
 }
 
 func (t *tab) text(selector string) (text string, err error) {
-	ctx, cancel := context.WithTimeout(t.ctx, 5*time.Second)
+	ctx, cancel := context.WithTimeout(t.ctx, 30*time.Second)
 	defer cancel()
 	err = chromedp.Run(ctx, chromedp.Evaluate(fmt.Sprintf(`((e) => e?.innerText ?? e?.textContent ?? "")(document.querySelector(%q))`, selector), &text))
 	return text, err

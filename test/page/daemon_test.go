@@ -138,7 +138,7 @@ func federation(tb testing.TB) (alpha, beta *site) {
 // sees waits until a site has heard of another.
 func (s *site) sees(name string) {
 	s.Helper()
-	for deadline := time.Now().Add(time.Minute); !strings.Contains(s.ok("sites", "-o", "name"), name); <-time.After(look) {
+	for deadline := time.Now().Add(patience); !strings.Contains(s.ok("sites", "-o", "name"), name); <-time.After(look) {
 		if time.Now().After(deadline) {
 			s.Fatalf("it has not heard of %s", name)
 		}
