@@ -286,7 +286,7 @@ func testCancel(t *testing.T, dear, cheap *site) {
 		t.Errorf("cancelling another site's job: %v, want its home named", r)
 	}
 	dear.ok("cancel", "--name", "long", "--reason", "enough")
-	if r := dear.run("wait", "--timeout", "50s", id); r.code == 0 || r.code == 124 {
+	if r := dear.run("wait", "--timeout", waitMost, id); r.code == 0 || r.code == 124 {
 		t.Errorf("wait for the cancelled job: %v, want its code", r)
 	}
 	if j := dear.status(id); j.State != "cancelled" || !strings.Contains(j.Reason, "enough") {
@@ -317,7 +317,7 @@ func submitGated(t *testing.T, at *site, flags ...string) gatedJob {
 // check waits for the job at its home and looks at what is left of it.
 func (g *gatedJob) check(t *testing.T, home *site, where string) {
 	t.Helper()
-	if r := home.run("wait", "--timeout", "50s", g.id); r.code != 3 {
+	if r := home.run("wait", "--timeout", waitMost, g.id); r.code != 3 {
 		t.Fatalf("wait %s: want exit code 3, got %v%s", g.id, r, home.logTail())
 	}
 	if j := home.status(g.id); j.State != "failed" || j.SiteName != where || j.Epoch != 1 {

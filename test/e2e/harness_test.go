@@ -76,6 +76,10 @@ func testMain(m *testing.M) int {
 // patience bounds every wait for something that must happen.
 const patience = 2 * time.Minute
 
+// waitMost bounds a 'gridnode wait' of something that must happen, so that it says itself what is
+// not over.
+const waitMost = "110s"
+
 // look is the pause before a test looks again at what it waits for. Each look is a process: many
 // in a row keep from the daemons what they need to get there.
 const look = 50 * time.Millisecond

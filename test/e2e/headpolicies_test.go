@@ -133,7 +133,7 @@ func TestHeadPolicies(t *testing.T) {
 			head.idle()
 			begun := time.Now()
 			ids := head.submitAll(drawBatch(seed, unit, grace))
-			for tries := 5; head.run(append([]string{"wait", "-q", "--timeout", "50s"}, ids...)...).code != 0 && tries > 0; tries-- {
+			for tries := 5; head.run(append([]string{"wait", "-q", "--timeout", waitMost}, ids...)...).code != 0 && tries > 0; tries-- {
 			}
 			var jobs []job
 			head.json(&jobs, "status", ids...)
