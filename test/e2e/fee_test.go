@@ -10,9 +10,9 @@ import (
 // own site although another has room, with the site's setting it runs there.
 func TestSubmitTTL(t *testing.T) {
 	t.Parallel()
-	lender := newSite(t, "hill", "--processors", "4").set("leases.lend", "allow", "leases.term", "3s").start()
+	lender := newSite(t, "hill", "--processors", "4").set("leases.lend", "allow", "leases.term", "20s").start()
 	borrower := newSite(t, "vale", "--processors", "1", "--join", lender.addr).
-		set("leases.term", "3s", "delegation.threshold", "1", "delegation.cycle", "1s", "delegation.links", "sibling:"+lender.id).start()
+		set("leases.term", "20s", "delegation.threshold", "1", "delegation.cycle", "1s", "delegation.links", "sibling:"+lender.id).start()
 	borrower.sees(2)
 	borrower.ok("submit", "-q", "-t", "1h", "--", "sleep", "1000")
 	stays := strings.TrimSpace(borrower.ok("submit", "-q", "-t", "1h", "--ttl", "0", "--", "sleep", "1000"))
@@ -53,9 +53,9 @@ func TestLeasePrice(t *testing.T) {
 	t.Parallel()
 	bank := newSite(t, "bank", "--processors", "1").set("bank.offer", "true", "bank.site", "self").start()
 	lender := newSite(t, "hill", "--processors", "4", "--join", bank.addr).
-		set("leases.lend", "allow", "leases.term", "3s", "leases.price", "36", "bank.site", bank.addr, "bank.accept", bank.id).start()
+		set("leases.lend", "allow", "leases.term", "20s", "leases.price", "36", "bank.site", bank.addr, "bank.accept", bank.id).start()
 	borrower := newSite(t, "vale", "--processors", "1", "--join", bank.addr).
-		set("leases.term", "3s", "leases.pay", "100", "bank.site", bank.addr, "delegation.threshold", "1", "delegation.cycle", "1s", "delegation.links", "sibling:"+lender.id).start()
+		set("leases.term", "20s", "leases.pay", "100", "bank.site", bank.addr, "delegation.threshold", "1", "delegation.cycle", "1s", "delegation.links", "sibling:"+lender.id).start()
 	borrower.sees(3)
 	bank.ok("bank", "grant", borrower.id, "100")
 
@@ -97,8 +97,14 @@ func TestLeasePrice(t *testing.T) {
 	// By load, for a job that is cancelled: what was held until then is paid.
 	borrower.ok("submit", "-q", "-t", "1h", "--", "sleep", "1000")
 	job := strings.TrimSpace(borrower.ok("submit", "-q", "-t", "10m", "--", "sleep", "1000"))
-	borrower.eventually("the job runs on borrowed processors", func() bool { return borrower.status(job).State == "running" })
-	number := borrower.leases()[0].Number
+	var number uint64
+	borrower.eventually("the job runs on borrowed processors", func() bool {
+		l := borrower.leases()
+		if len(l) == 1 {
+			number = l[0].Number
+		}
+		return len(l) == 1 && borrower.status(job).State == "running"
+	})
 	borrower.ok("cancel", job)
 	borrower.eventually("the lease is over", func() bool { return len(borrower.leases()) == 0 })
 	bank.settled()
@@ -129,9 +135,9 @@ func (s *site) fees() map[uint64][]float64 {
 // is refused, with what the lender has said.
 func TestDeadlineByLease(t *testing.T) {
 	t.Parallel()
-	lender := newSite(t, "hill", "--processors", "2").set("leases.lend", "allow", "leases.term", "3s").start()
+	lender := newSite(t, "hill", "--processors", "2").set("leases.lend", "allow", "leases.term", "20s").start()
 	borrower := newSite(t, "vale", "--processors", "1", "--join", lender.addr).
-		set("leases.term", "3s", "delegation.threshold", "1", "delegation.cycle", "1s", "delegation.links", "sibling:"+lender.id).start()
+		set("leases.term", "20s", "delegation.threshold", "1", "delegation.cycle", "1s", "delegation.links", "sibling:"+lender.id).start()
 	borrower.sees(2)
 	borrower.ok("submit", "-q", "-t", "3h", "--", "sleep", "1000")
 	job := strings.TrimSpace(borrower.ok("submit", "-q", "-t", "30m", "--deadline", "1h", "--policy", "local", "-n", "1", "--", "sleep", "1000"))

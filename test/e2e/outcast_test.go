@@ -38,7 +38,7 @@ func TestWhatIsOwedWithAnOutcastIsSettled(t *testing.T) {
 		t.Fatal(err)
 	}
 	open(t, begun, 0o666)
-	moves := strings.TrimSpace(home.ok("submit", "--policy", "cheapest", "-t", "1h", "--lease", "10s", "--",
+	moves := strings.TrimSpace(home.ok("submit", "--policy", "cheapest", "-t", "1h", "--lease", "20s", "--",
 		"sh", "-c", `echo "$GRIDNODE_SITE" >>`+begun+`; test "$GRIDNODE_SITE" != gone || exec sleep 1000`))
 	home.comes("home's job runs at gone", func() bool {
 		text, _ := os.ReadFile(begun)

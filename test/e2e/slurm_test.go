@@ -239,13 +239,13 @@ func (s *slurmSite) smallJobs(home *site) {
 func TestClustersLend(t *testing.T) {
 	lender := func(name string, nodes, processors int, flags ...string) *slurmSite {
 		s := newSlurmSite(t, name, slurm.Config{Name: name, Nodes: nodes, Processors: processors}, flags...)
-		s.set("leases.lend", "allow", "leases.term", "6s")
+		s.set("leases.lend", "allow", "leases.term", "20s")
 		s.start()
 		return s
 	}
 	a := lender("a", 1, 4)
 	b := lender("b", 2, 2, "--join", a.addr)
-	home := newSite(t, "home", "--processors", "1", "--join", a.addr).set("leases.term", "6s").start()
+	home := newSite(t, "home", "--processors", "1", "--join", a.addr).set("leases.term", "20s").start()
 	home.sees(3)
 	id := strings.TrimSpace(home.ok("submit", "-t", "1m", "-W", "-q", "--components", "2@a,3@b", "--", "date", "+%s%N"))
 	apart := spread(t, home.ok("logs", id), 5)
@@ -282,6 +282,6 @@ func TestClustersLend(t *testing.T) {
 	home.kill()
 	killed := time.Now()
 	a.eventually("no pilot is left", func() bool { return a.cluster.Run(t, "squeue", "-h") == "" })
-	t.Logf("no pilot was left %v after the borrower's daemon had died (term 6s)", time.Since(killed).Round(10*time.Millisecond))
+	t.Logf("no pilot was left %v after the borrower's daemon had died (term 20s)", time.Since(killed).Round(10*time.Millisecond))
 	a.eventually("its processors are back", func() bool { return a.free() == 4 })
 }

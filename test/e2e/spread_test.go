@@ -17,9 +17,9 @@ func TestSpreadJobs(t *testing.T) {
 	for _, policy := range []string{"s-strd", "x-strd"} {
 		t.Run(policy, func(t *testing.T) {
 			t.Parallel()
-			hill := newSite(t, "hill", "--processors", "8").set("leases.lend", "allow", "leases.term", "20s").start()
+			hill := newSite(t, "hill", "--processors", "8").set("leases.lend", "allow", "leases.term", "40s").start()
 			vale := newSite(t, "vale", "--processors", "3", "--join", hill.addr).
-				set("leases.term", "20s", "delegation.policy", policy, "delegation.links", "sibling:"+hill.id).start()
+				set("leases.term", "40s", "delegation.policy", policy, "delegation.links", "sibling:"+hill.id).start()
 			vale.sees(2)
 			full := strings.TrimSpace(vale.ok("submit", "-n", "1", "-t", "1h", "--", "sleep", "1000"))
 			vale.eventually("a processor is taken", func() bool { return vale.status(full).State == "running" })
