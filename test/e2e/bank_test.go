@@ -225,7 +225,7 @@ func TestBank(t *testing.T) {
 			bank.kill()
 			bank.start()
 		}
-		home.run(append([]string{"wait", "--timeout", "55s"}, ids...)...)
+		home.run(append([]string{"wait", "--timeout", waitMost}, ids...)...)
 		after := bank.settled()
 		total := 0.0
 		for _, id := range ids {
@@ -252,14 +252,15 @@ func TestBank(t *testing.T) {
 	step("a job waits for the bank", func(t *testing.T) {
 		bank.kill()
 		id := strings.TrimSpace(home.ok("submit", "--site", "work", "-t", "1h", "--", "true"))
-		if j := home.status(id); j.State != "placing" || !strings.Contains(j.Reason, "does not answer") {
-			t.Errorf("%+v, want it placing, and the reason", j)
-		}
+		home.eventually("it waits, and says for whom", func() bool {
+			j := home.status(id)
+			return j.State == "placing" && strings.Contains(j.Reason, "does not answer")
+		})
 		if r := home.code(1, "bank", "balance"); !strings.Contains(r.stderr, "does not answer") {
 			t.Errorf("balance: %v", r)
 		}
 		bank.start()
-		if r := home.run("wait", "--timeout", "58s", id); r.code != 0 {
+		if r := home.run("wait", "--timeout", waitMost, id); r.code != 0 {
 			t.Errorf("wait: %v", r)
 		}
 		bank.settled()

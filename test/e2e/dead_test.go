@@ -97,9 +97,10 @@ func TestDeadSite(t *testing.T) {
 	cheap.lose()
 	died := time.Now()
 	named := strings.TrimSpace(home.ok("submit", "--site", "cheap", "--", "true"))
-	if j := home.status(named); j.State != "placing" || !strings.Contains(j.Reason, "does not answer") {
-		t.Errorf("a job for the dead site: %+v, want it to wait", j)
-	}
+	home.comes("a job for the dead site waits for it", func() bool {
+		j := home.status(named)
+		return j.State == "placing" && strings.Contains(j.Reason, "does not answer")
+	})
 	home.comes("it is done at other", func() bool {
 		j := home.status(id)
 		return j.State == "done" && j.SiteName == "other"
