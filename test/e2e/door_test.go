@@ -166,10 +166,11 @@ func TestWaitingJobsOutliveTheDaemon(t *testing.T) {
 
 // A job is warned before its limit, and what it says then reaches its file.
 func TestSignalBeforeTheLimit(t *testing.T) {
+	t.Parallel()
 	s, bin := doorSite(t, "--processors", "2")
 	dir := t.TempDir()
 	out := filepath.Join(dir, "warned")
-	s.shell(bin, dir, `sbatch -t 1 --signal=B:USR1@59 -o warned --wrap 'trap "echo saved; exit 3" USR1; while :; do sleep 0.1; done'`)
+	s.shell(bin, dir, `sbatch -t 1 --signal=B:USR1@40 -o warned --wrap 'trap "echo saved; exit 3" USR1; while :; do sleep 0.1; done'`)
 	s.code(3, "wait", "1")
 	s.eventually("the job has said that it was warned", func() bool {
 		text, err := os.ReadFile(out)

@@ -63,7 +63,7 @@ func TestFilesTravel(t *testing.T) {
 	// its other files.
 	elsewhere := filepath.Join(work, "elsewhere")
 	home.code(3, "submit", "-q", "-W", "--site", "host", "-D", work, "--out", "*.part", "--out-dir", elsewhere, "--", "sh", "-c", "echo some >x.part; echo y >y; exit 3")
-	home.code(137, "submit", "-q", "-W", "--site", "host", "-t", "1s", "-D", work, "--", "sh", "-c", "trap '' TERM; echo late >z.part; sleep 600")
+	home.code(137, "submit", "-q", "-W", "--site", "host", "-t", "10s", "-D", work, "--", "sh", "-c", "trap '' TERM; echo late >z.part; sleep 600")
 	want("elsewhere/x.part", "some\n")
 	want("z.part", "late\n")
 	if _, err := os.Stat(filepath.Join(elsewhere, "y")); err == nil {

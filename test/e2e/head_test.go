@@ -69,14 +69,14 @@ func TestHeadCollectsByMakespan(t *testing.T) {
 		t.Errorf("both members have work for an hour: %+v", j)
 	}
 	second.open(t)
-	head.ok(append([]string{"wait", "--timeout", "50s", narrow}, ids...)...)
+	head.ok(append([]string{"wait", "--timeout", waitMost, narrow}, ids...)...)
 	for _, id := range ids {
 		if text := head.ok("why", id); !strings.Contains(text, "window 3, 6 jobs over 2 clusters by urgent") {
 			t.Errorf("why %s:\n%s", id, text)
 		}
 	}
 	first.open(t)
-	head.ok("wait", "--timeout", "50s", wide)
+	head.ok("wait", "--timeout", waitMost, wide)
 }
 
 // heads returns once so many sites tell that the site may head them.
@@ -107,7 +107,7 @@ func (s *site) heads(n int) {
 func submitBatch(head *site, jobs int) (ids []string) {
 	head.Helper()
 	for i := range jobs {
-		out := head.ok("submit", "-q", "-n", fmt.Sprint(1+i%2), "-t", "20s", "--deadline", fmt.Sprintf("%dm", 10+7*i%40), "--",
+		out := head.ok("submit", "-q", "-n", fmt.Sprint(1+i%2), "-t", "1m", "--deadline", fmt.Sprintf("%dm", 10+7*i%40), "--",
 			"sh", "-c", "echo $GRIDNODE_SITE; sleep 0.1")
 		ids = append(ids, strings.TrimSpace(out))
 	}
@@ -147,7 +147,7 @@ func TestHead(t *testing.T) {
 
 	// The last two hold the widest member, so that it is killed while it has jobs.
 	stop := newGate(t)
-	wide := strings.TrimSpace(head.ok("submit", "-q", "-n", "4", "--once", "-t", "20s", "--deadline", "1m", "--", "sh", "-c", "read x <"+string(stop)))
+	wide := strings.TrimSpace(head.ok("submit", "-q", "-n", "4", "--once", "-t", "90s", "--deadline", "5m", "--", "sh", "-c", "read x <"+string(stop)))
 	ids = append(ids[:38], wide, strings.TrimSpace(head.ok("submit", "-q", "-t", "20s", "--deadline", "1h", "--", "true")))
 	for deadline := time.Now().Add(patience); !placed(head.status(wide)) || strings.Contains(head.ok("status"), "placing"); <-time.After(look) {
 		if time.Now().After(deadline) {
@@ -157,7 +157,7 @@ func TestHead(t *testing.T) {
 	members[2].kill()
 	members[2].start()
 	stop.open(t)
-	head.ok(append([]string{"wait", "--timeout", "50s"}, ids...)...)
+	head.ok(append([]string{"wait", "--timeout", waitMost}, ids...)...)
 
 	at := map[string]int{}
 	for _, id := range ids {

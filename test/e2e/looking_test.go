@@ -30,7 +30,7 @@ type screen struct {
 // sit runs a command at a terminal.
 func (s *site) sit(args ...string) *screen {
 	s.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	s.Cleanup(cancel)
 	v := &screen{TB: s.TB, cmd: s.command(ctx, args...), more: make(chan struct{}, 1), done: make(chan struct{})}
 	v.cmd.Stdin, v.cmd.Stdout, v.cmd.Stderr = nil, nil, nil
@@ -153,7 +153,7 @@ func TestLookingIntoJobs(t *testing.T) {
 		alpha.code(5, "attach", id)
 		alpha.code(5, "exec", id, "--", "true")
 	}
-	plain := strings.TrimSpace(alpha.ok("submit", "-q", "--", "sleep", "60"))
+	plain := strings.TrimSpace(alpha.ok("submit", "-q", "--", "sleep", "1000"))
 	alpha.code(5, "attach", plain)
 	v := alpha.sit("top", "-d", "1s")
 	v.shows(plain[:8])

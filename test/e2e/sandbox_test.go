@@ -39,8 +39,9 @@ func TestGuestIsInsideWalls(t *testing.T) {
 	sites := walled(t, "home", "host")
 	home, host := sites[0], sites[1]
 	key := filepath.Join(host.home, "key")
+	stays := fmt.Sprintf("sleep 4711.%d", os.Getpid()) // of this run of the tests
 	script := fmt.Sprintf(`echo "at $GRIDNODE_SITE"; cat %s 2>/dev/null && echo "has the key"; ls %s 2>/dev/null | head -3
-		echo kept > file && cat file; (setsid sh -c 'exec sleep 4711.5' &)`, key, host.home)
+		echo kept > file && cat file; (setsid sh -c 'exec %s' &)`, key, host.home, stays)
 	id := strings.TrimSpace(home.ok("submit", "--site", "host", "-q", "-W", "--", "sh", "-c", script))
 	if out := home.ok("logs", id); out != "at host\nkept\n" {
 		t.Errorf("the guest prints %q", out)
@@ -48,7 +49,7 @@ func TestGuestIsInsideWalls(t *testing.T) {
 	if r := home.runIn("hello\n", "submit", "--site", "host", "-W", "--", "cat"); r.stdout != "hello\n" {
 		t.Errorf("the guest does not read what is piped to it: %v", r)
 	}
-	if out, _ := exec.Command("pgrep", "-f", "sleep 4711.5").Output(); len(out) > 0 {
+	if out, _ := exec.Command("pgrep", "-f", stays).Output(); len(out) > 0 {
 		t.Errorf("process %s lives on", out)
 	}
 	for _, name := range []string{"tasks", "foreign"} {
@@ -81,9 +82,9 @@ func TestGangInsideWalls(t *testing.T) {
 			$s = IO::Socket::INET->new(LocalAddr => $ENV{GRIDNODE_RENDEZVOUS}, Listen => 5, ReuseAddr => 1) or die "listen: $!";
 			$c = $s->accept or die "accept: $!"; print scalar <$c>'
 		else perl -MIO::Socket::INET -e '
-			$c = IO::Socket::INET->new(PeerAddr => $ENV{GRIDNODE_RENDEZVOUS}, Timeout => 20) or die "connect: $!"; print $c "hello from the other site\n"; close $c'
+			$c = IO::Socket::INET->new(PeerAddr => $ENV{GRIDNODE_RENDEZVOUS}, Timeout => 60) or die "connect: $!"; print $c "hello from the other site\n"; close $c'
 		fi`
-	r := sites[0].run("submit", "--components", "1@left,1@right", "-q", "-W", "-t", "1m", "--", "sh", "-c", script)
+	r := sites[0].run("submit", "--components", "1@left,1@right", "-q", "-W", "-t", "5m", "--", "sh", "-c", script)
 	out := sites[0].ok("logs", strings.TrimSpace(r.stdout))
 	if r.code != 0 || !strings.Contains(out, "hello from the other site") {
 		t.Errorf("%v; it prints %q: %s", r, out, sites[0].status(strings.TrimSpace(r.stdout)).Reason)
