@@ -98,9 +98,10 @@ func TestDataSets(t *testing.T) {
 	}
 	for _, s := range []*site{home, wide} {
 		for _, pattern := range []string{"tasks/*.inputs", "pilots/*/inputs"} {
-			if left, _ := filepath.Glob(filepath.Join(s.home, pattern)); len(left) != 0 {
-				t.Errorf("copies are left: %v", left)
-			}
+			s.eventually("no copies are left", func() bool {
+				left, _ := filepath.Glob(filepath.Join(s.home, pattern))
+				return len(left) == 0
+			})
 		}
 	}
 }

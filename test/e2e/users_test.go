@@ -200,8 +200,8 @@ func limitsOfUsers(t *testing.T, s *site) {
 	for _, user := range []uint32{ann, ann, ben} {
 		queue = append(queue, strings.TrimSpace(s.as(user).ok("submit", "-n", "4", "--", "true")))
 	}
-	s.as(ann).ok("cancel", first, second)
 	s.as(ben).ok("cancel", others)
+	s.as(ann).ok("cancel", first, second)
 	s.as(ann).run("wait", first, second, queue[0], queue[1])
 	s.as(ben).run("wait", queue[2])
 	var jobs []api.Job
