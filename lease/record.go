@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"fmt"
 	"iter"
+	"math"
 	"strconv"
 
 	"google.golang.org/protobuf/proto"
@@ -34,7 +35,7 @@ func (r *record) AppendRecord(dst []byte) []byte {
 		State: uint32(r.State), Epoch: r.Epoch, Since: int64(r.Since), End: int64(r.End), Limit: int64(r.Limit), Span: int64(r.Span),
 		Subject: wire.JobBytes(r.Subject), Sink: string(r.Sink), Source: string(r.Source), Key: r.Key, Hops: r.Hops, Via: r.Via,
 		Sequence: r.sequence, Stamp: int64(r.stamp), Gone: int64(r.gone), GoneSpan: int64(r.goneSpan), Revoked: r.revoked,
-		Bank: string(r.Bank), Price: int64(r.Price), Paid: r.Paid, Most: int64(r.Most), Hold: int64(r.hold),
+		Bank: string(r.Bank), Price: int64(r.Price), Paid: r.Paid, Most: int64(r.Most), Hold: int64(r.hold), Cause: uint32(r.cause),
 	})
 	if err != nil {
 		panic(fmt.Sprintf("lease: record %s: %v", r.RecordKey(), err)) // all strings were checked when they came in
@@ -62,6 +63,7 @@ func decodeRecord(value []byte) (*entry, error) {
 		},
 		hold:     grid.Time(p.Hold),
 		sequence: p.Sequence, stamp: grid.Time(p.Stamp), gone: grid.Time(p.Gone), goneSpan: grid.Time(p.GoneSpan), revoked: p.Revoked,
+		cause: Cause(p.Cause),
 	}
 	var c check
 	c.number(p.Number)
@@ -74,6 +76,7 @@ func decodeRecord(value []byte) (*entry, error) {
 		c.Within("instant", v, 0, int64(grid.Never/2))
 	}
 	c.Within("hold", p.Hold, 0, int64(HoldLimit))
+	c.Within("cause", int64(p.Cause), 0, math.MaxUint8)
 	c.price(p.Price)
 	c.price(p.Most)
 	if p.Lent && e.State == Claiming {

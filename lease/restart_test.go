@@ -458,11 +458,19 @@ func TestWhyADrainedLeaseEnded(t *testing.T) {
 	if err := b.Revoke(grid.Hour, l.ID, true, &out); err != nil {
 		t.Fatal(err)
 	}
-	out.Reset()
-	if err := b.Vacated(grid.Hour, l.ID, &out); err != nil {
+	key, value := out.Records[0].RecordKey(), out.Records[0].AppendRecord(nil)
+	again := newBook(t, "b", 8) // after a restart
+	again.cfg.Drain = true
+	if err := again.Recover(grid.Hour, func(yield func(string, []byte) bool) { yield(key, value) }, new(grid.Outbox)); err != nil {
 		t.Fatal(err)
 	}
-	if r, ok := out.Sends[0].Message.(*Released); !ok || r.Cause != Revoked {
-		t.Errorf("the borrower hears %+v, want that it was revoked", out.Sends[0].Message)
+	for _, b := range []*Book{b, again} {
+		out.Reset()
+		if err := b.Vacated(grid.Hour, l.ID, &out); err != nil {
+			t.Fatal(err)
+		}
+		if r, ok := out.Sends[0].Message.(*Released); !ok || r.Cause != Revoked {
+			t.Errorf("the borrower hears %+v, want that it was revoked", out.Sends[0].Message)
+		}
 	}
 }

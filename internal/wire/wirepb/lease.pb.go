@@ -808,6 +808,7 @@ type LeaseRecord struct {
 	Paid          bool                   `protobuf:"varint,25,opt,name=paid,proto3" json:"paid,omitempty"` // its cheque is here
 	Most          int64                  `protobuf:"varint,26,opt,name=most,proto3" json:"most,omitempty"`
 	Hold          int64                  `protobuf:"varint,27,opt,name=hold,proto3" json:"hold,omitempty"`
+	Cause         uint32                 `protobuf:"varint,28,opt,name=cause,proto3" json:"cause,omitempty"` // lease.Cause, of one that drains
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1027,6 +1028,13 @@ func (x *LeaseRecord) GetMost() int64 {
 func (x *LeaseRecord) GetHold() int64 {
 	if x != nil {
 		return x.Hold
+	}
+	return 0
+}
+
+func (x *LeaseRecord) GetCause() uint32 {
+	if x != nil {
+		return x.Cause
 	}
 	return 0
 }
@@ -1380,7 +1388,7 @@ const file_wirepb_lease_proto_rawDesc = "" +
 	"\x04gone\x18\x04 \x01(\x03R\x04gone\";\n" +
 	"\vLeaseRevoke\x12\x16\n" +
 	"\x06number\x18\x01 \x01(\x04R\x06number\x12\x14\n" +
-	"\x05epoch\x18\x02 \x01(\x04R\x05epoch\"\xec\x04\n" +
+	"\x05epoch\x18\x02 \x01(\x04R\x05epoch\"\x82\x05\n" +
 	"\vLeaseRecord\x12\x16\n" +
 	"\x06number\x18\x01 \x01(\x04R\x06number\x12\x1a\n" +
 	"\bborrower\x18\x02 \x01(\tR\bborrower\x12\x16\n" +
@@ -1411,7 +1419,8 @@ const file_wirepb_lease_proto_rawDesc = "" +
 	"\x05price\x18\x18 \x01(\x03R\x05price\x12\x12\n" +
 	"\x04paid\x18\x19 \x01(\bR\x04paid\x12\x12\n" +
 	"\x04most\x18\x1a \x01(\x03R\x04most\x12\x12\n" +
-	"\x04hold\x18\x1b \x01(\x03R\x04hold\"9\n" +
+	"\x04hold\x18\x1b \x01(\x03R\x04hold\x12\x14\n" +
+	"\x05cause\x18\x1c \x01(\rR\x05cause\"9\n" +
 	"\vLeaseInvite\x12\x16\n" +
 	"\x06number\x18\x01 \x01(\x04R\x06number\x12\x12\n" +
 	"\x04path\x18\x02 \x03(\tR\x04path\"S\n" +
