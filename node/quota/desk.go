@@ -1,6 +1,7 @@
 package quota
 
 import (
+	"bytes"
 	"cmp"
 	"fmt"
 	"slices"
@@ -126,6 +127,24 @@ func (d *Desk) Audit(placed map[grid.JobID]*grid.Job) error {
 		if want := users[name]; u.going != want.going || u.processors != want.processors || u.held != want.held {
 			return fmt.Errorf("of %s %d jobs are placed, with %d processors and for %v, and %d, %d and %v count",
 				name, want.going, want.processors, want.held, u.going, u.processors, u.held)
+		}
+	}
+	return nil
+}
+
+// AuditRecords returns of whom what he has spent and used is not stored as it is; nil: of nobody. What an
+// execution has used that has ended at no cost is stored later.
+func (d *Desk) AuditRecords(stored map[string][]byte) error {
+	if d == nil {
+		return nil
+	}
+	for name, u := range d.users {
+		r := record{User: name, purse: u.spent, used: u.used}
+		if u.unsaved || u.spent.total == 0 && u.used == (usage{}) {
+			continue
+		}
+		if was := stored[r.RecordKey()]; !bytes.Equal(was, r.AppendRecord(nil)) {
+			return fmt.Errorf("%s has spent %v, and %q is saved of that", name, u.spent.total, was)
 		}
 	}
 	return nil

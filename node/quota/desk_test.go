@@ -239,3 +239,23 @@ func TestRenews(t *testing.T) {
 		}
 	}
 }
+
+// TestAuditRecords: what a user has spent and is not stored as it is is found.
+func TestAuditRecords(t *testing.T) {
+	d, stored := newDesk(Config{}), make(map[string][]byte)
+	spend := func(save bool) {
+		var out grid.Outbox
+		d.Spent(grid.Hour, "ann", 3, &out)
+		for _, r := range out.Records {
+			if save {
+				stored[r.RecordKey()] = r.AppendRecord(nil)
+			}
+		}
+	}
+	if spend(true); d.AuditRecords(stored) != nil {
+		t.Errorf("what was saved: %v", d.AuditRecords(stored))
+	}
+	if spend(false); d.AuditRecords(stored) == nil {
+		t.Error("what was not saved is in order")
+	}
+}

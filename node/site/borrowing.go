@@ -379,6 +379,11 @@ func (b *borrowing) maroon(now grid.Time, e *entry, in *lease.Ended, out *grid.O
 	b.limbo.put(e)
 }
 
+// uses reports whether borrowed processors are for jobs of the queue, or are being brought for one.
+func (b *borrowing) uses(l *lease.Lease) bool {
+	return b.pools.of(l.ID) != nil || b.spreads.on(l) != nil || b.matches.Has(l.Number)
+}
+
 // audit returns which job counts as on borrowed processors that is not there, or whose lease is
 // not here any more, on which lease are more than it has room for, or which request for processors is
 // left to nobody.

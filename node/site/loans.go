@@ -109,6 +109,21 @@ func (ls *loans) change(now grid.Time, in *ChangeLease, out *grid.Outbox) {
 	out.Answer(in.Token, &LeaseAnswer{Lease: ls.borrowing.view(l), Err: err})
 }
 
+// audit returns what is wrong with the book, or which borrowed processors are kept that nothing here
+// uses, or will.
+func (ls *loans) audit(now grid.Time) error {
+	if err := lease.Audit(now, ls.book); err != nil {
+		return err
+	}
+	for l := range lease.All(ls.book) {
+		if l.Lent || l.State != lease.Active || l.Sink != ls.cfg.ID || ls.others.borrows(l.ID) || ls.borrowing.uses(l) {
+			continue
+		}
+		return fmt.Errorf("%d processors are borrowed with lease %d of %s, and nothing uses them", l.Processors, l.Number, l.Lender)
+	}
+	return nil
+}
+
 // meant returns the lease that a user means.
 func (ls *loans) meant(in *ChangeLease) (lease.Lease, error) {
 	var found []lease.Lease

@@ -155,12 +155,14 @@ var recordKinds = []string{bank.RecordPrefix, fee.RecordPrefix, coalloc.HomePref
 // AuditRecords returns which record of a site is not saved as it is, or which is saved of what is
 // over; nil: there is none. It is asked of a site between two inputs.
 func AuditRecords(s *Site, stored iter.Seq2[string, []byte]) error {
-	kept, leases := make(map[string][]byte), make(map[string][]byte)
+	kept, leases, spent := make(map[string][]byte), make(map[string][]byte), make(map[string][]byte)
 	for key, value := range stored {
 		switch begins := func(prefix string) bool { return strings.HasPrefix(key, prefix) }; {
 		case begins(RecordPrefix): // most are
 		case begins(lease.RecordPrefix):
 			leases[key] = value
+		case begins(quota.Prefix):
+			spent[key] = value
 		case !begins(bank.JournalPrefix) && slices.ContainsFunc(recordKinds, begins):
 			kept[key] = value
 		}
@@ -178,9 +180,11 @@ func AuditRecords(s *Site, stored iter.Seq2[string, []byte]) error {
 		return fmt.Errorf("%s is over, and saved still", slices.Sorted(maps.Keys(kept))[0])
 	}
 	if s.loans != nil {
-		return lease.AuditRecords(s.loans.book, leases)
+		if err := lease.AuditRecords(s.loans.book, leases); err != nil {
+			return err
+		}
 	}
-	return nil
+	return s.jobs.desk.AuditRecords(spent)
 }
 
 // JobsAudit tells of which job a site knows what it has not saved, and would do without, or do once more,
@@ -298,7 +302,7 @@ func Audit(now grid.Time, s *Site) error {
 		}
 	}
 	if s.loans != nil {
-		if err := lease.Audit(now, s.loans.book); err != nil {
+		if err := s.loans.audit(now); err != nil {
 			return err
 		}
 	}

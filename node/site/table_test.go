@@ -5,6 +5,7 @@ import (
 
 	"gridnode/grid"
 	"gridnode/internal/lrms"
+	"gridnode/lease"
 	"gridnode/node/after"
 	"gridnode/node/guest"
 )
@@ -73,6 +74,26 @@ func TestAudit(t *testing.T) {
 				t.Errorf("%v", err)
 			}
 		})
+	}
+}
+
+// TestAuditOfBorrowed: borrowed processors that nothing uses are found.
+func TestAuditOfBorrowed(t *testing.T) {
+	b := newBench(t, together)
+	b.step(&RequestLease{Token: 1, Lender: "there", Processors: 2, Span: grid.Hour})
+	number := b.sends[0].Message.(*lease.Request).Number
+	b.step(
+		&grid.Delivery{From: "there", Message: &lease.Grant{Number: number, Epoch: 7, Span: grid.Hour, Hold: grid.Minute, Gone: grid.Minute, Stamp: b.now, Source: "there", Key: 7}},
+		&grid.Delivery{From: "there", Message: &lease.Renewed{Number: number, Epoch: 7, Sequence: 1, Term: grid.Minute, Limit: grid.Hour, Gone: grid.Minute, Stamp: b.now}},
+	)
+	pools := &b.site.borrowing.pools
+	p := pools.of(lease.ID{Borrower: "here", Number: number})
+	if err := Audit(b.now, b.site); err != nil || p == nil {
+		t.Fatalf("pool %v, audit %v, want one that is in order", p, err)
+	}
+	pools.close(p)
+	if err := Audit(b.now, b.site); err == nil {
+		t.Error("borrowed processors that nothing uses are in order")
 	}
 }
 

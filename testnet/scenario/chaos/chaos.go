@@ -72,7 +72,8 @@ type Config struct {
 	//	drain      drains of a site, per site and hour
 	//	price      changes of its price by hand, per site and hour
 	//	link       changes of its links of delegation, per site and hour
-	//	return     leases that are given back or wanted back by hand, some at once, per site and hour
+	//	return     leases that are given back or wanted back by hand, some at once, per site and hour; more
+	//	           than 0: some jobs are driven off borrowed processors just after they have started there
 	//	ask        questions to the directory, per site and hour
 	//	data       data sets that are entered, taken out or looked for, per site and hour
 	//	find       times that a site is looked for by its name or ID, per site and hour

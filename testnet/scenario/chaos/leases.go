@@ -63,6 +63,27 @@ func (f features) recall(t *trial) {
 	}})
 }
 
+// Of so many jobs that start on borrowed processors one is driven off them, so soon.
+const (
+	leaveEach = 8
+	leaveSoon = 20 * grid.Second
+)
+
+// leave has users give processors back, by force, on which a job has just started, until faults end.
+func (f features) leave(t *trial) {
+	seed, end := t.script.Seed, federation.Warmup+t.span
+	t.n.Observe(testnet.Observer{Start: func(now grid.Time, x *testnet.Execution) {
+		at, known := t.n.Index(x.Pilot.Site)
+		of := x.Job.ID.Lo + uint64(x.ID.Epoch)<<56
+		if x.Pilot.Key == 0 || !known || roll(seed, "leave", of, leaveEach) > 0 {
+			return
+		}
+		if when := now + grid.Time(roll(seed, "left at", of, uint64(leaveSoon))); when < end {
+			t.wish(Wish{Kind: WishReturn, At: when, Site: at, Job: x.Job.ID.String(), Force: true})
+		}
+	}})
+}
+
 // leaseCounts is what a run has seen of leases.
 type leaseCounts struct {
 	Used int64 `json:"used"` // executions on borrowed processors

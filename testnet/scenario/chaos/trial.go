@@ -245,6 +245,9 @@ func (t *trial) provoke(faults map[string]float64, uses features, sites []worklo
 	if !s.Listed && uses["chain"] > 0 && s.Lend {
 		uses.recall(t)
 	}
+	if !s.Listed && uses["return"] > 0 && s.Lend {
+		uses.leave(t)
+	}
 	if !s.Listed && uses["forge"] > 0 {
 		t.forger.aim(s.Seed, uses["forge"], federation.Warmup+t.span, t.wish)
 	}

@@ -21,7 +21,7 @@ type Wish struct {
 	At   grid.Time `json:"at"`   // microseconds since the beginning of the run
 	Site int       `json:"site"` // index of the site that is asked
 
-	Job        string    `json:"job,omitempty"`        // of WishCancel, WishHold, WishRequeue, WishDetain: its ID
+	Job        string    `json:"job,omitempty"`        // of WishCancel, WishHold, WishRequeue, WishDetain: its ID; of WishReturn: which runs on the lease; empty: any lease
 	Lender     int       `json:"lender,omitempty"`     // of WishLease: index of the site to borrow from; of WishRecall, WishLink, WishBan, WishForge, WishLie: of the other one; of WishTransfer: who gets it; of WishRevoke: who is told first
 	Processors int64     `json:"processors,omitempty"` // of WishLease
 	Span       grid.Time `json:"span,omitempty"`       // of WishLease, WishRenew, WishHold, WishDrain, WishBan, WishDetain, WishCertify: microseconds; of WishTransfer after which it is said again; 0: it is not
@@ -200,7 +200,9 @@ func (w *Wish) recall(n *testnet.Network, token uint64) {
 
 // back has a site's user release or revoke one of its leases.
 func (w *Wish) back(n *testnet.Network, token uint64) {
-	l, ok := w.lease(n, func(*site.LeaseView) bool { return true })
+	l, ok := w.lease(n, func(l *site.LeaseView) bool {
+		return w.Job == "" || slices.ContainsFunc(l.Jobs, func(id grid.JobID) bool { return id.String() == w.Job })
+	})
 	if !ok {
 		return
 	}

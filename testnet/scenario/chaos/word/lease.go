@@ -26,6 +26,7 @@ type want struct {
 	lease.Request
 	at      grid.Time // when it was said first
 	granted grid.Time // 0: not yet
+	back    bool      // its borrower has given it back
 	over    bool      // one of the two has said so
 }
 
@@ -77,9 +78,12 @@ func (w *Watch) leases(o *word, m grid.Message) {
 	case *lease.Refuse:
 		w.over(loan{o.to, o.from, m.Number})
 	case *lease.Released:
-		w.over(loan{o.to, o.from, m.Number})
+		w.released(o, m)
 	case *lease.Release:
 		w.over(loan{o.from, o.to, m.Number})
+		if l := w.wants[loan{o.from, o.to, m.Number}]; l != nil {
+			l.back = true
+		}
 	case *lease.Revoke:
 		if l := w.loans[term{loan{o.to, o.from, m.Number}, m.Epoch}]; l != nil {
 			l.recalled = true
@@ -162,6 +166,15 @@ func (w *Watch) inTurn(o *word, next *want) {
 func (w *Watch) over(id loan) {
 	if l := w.wants[id]; l != nil {
 		l.over = true
+	}
+}
+
+// released takes that a lender has the processors again. That they were given back it says if they were.
+func (w *Watch) released(o *word, m *lease.Released) {
+	id := loan{o.to, o.from, m.Number}
+	w.over(id)
+	if l := w.wants[id]; l != nil && m.Cause == lease.Freed && !l.back {
+		w.Checks.Violated("%s says that lease %d was given back by %s, which has not said so", o.from, m.Number, o.to)
 	}
 }
 

@@ -52,6 +52,7 @@ type Books interface {
 //   - a lender grants what it was asked for, at a price that the borrower pays, for no longer than its
 //     terms, and says to be free no sooner than it is; a lease that it wants back, or that is paid for,
 //     is prolonged no more (P-4, C-8);
+//   - a lease counts as given back if its borrower has given it back;
 //   - what a site has said of a lease is saved;
 //   - a borrower says again what its lender said last, and counts what it says (P-4);
 //   - what is not answered is said again after longer and longer pauses.

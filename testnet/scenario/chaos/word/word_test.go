@@ -196,6 +196,20 @@ func TestWatch(t *testing.T) {
 		}, "is over"},
 		{"a claim is given up", func(s *stage) { s.b(&bank.Redeem{Claim: receipt("b", 4)}); s.b(&bank.Redeem{Claim: receipt("b", 0)}) }, ""},
 
+		{"a lease is given back", func(s *stage) {
+			s.lend(func(*lease.Grant) {})
+			s.a(&lease.Release{Number: 1, Epoch: 9})
+			s.b(&lease.Released{Number: 1, Epoch: 9, Cause: lease.Freed})
+		}, ""},
+		{"one is wanted back", func(s *stage) {
+			s.lend(func(*lease.Grant) {})
+			s.b(&lease.Released{Number: 1, Epoch: 9, Cause: lease.Revoked})
+		}, ""},
+		{"one counts as given back that was not", func(s *stage) {
+			s.lend(func(*lease.Grant) {})
+			s.b(&lease.Released{Number: 1, Epoch: 9, Cause: lease.Freed})
+		}, "which has not said so"},
+
 		{"a draw, twice", func(s *stage) {
 			s.a(&bank.Draw{Task: task, Payee: "b", Ceiling: 1})
 			s.now += grid.Minute
@@ -283,7 +297,7 @@ func TestWatch(t *testing.T) {
 			s.parts(grid.Minute, grid.Minute, func() { s.b(&lease.Refuse{Number: 1}) })
 		}, ""},
 		{"after its lender let it go", func(s *stage) {
-			s.parts(grid.Minute, grid.Minute, func() { s.b(&lease.Released{Number: 1}) })
+			s.parts(grid.Minute, grid.Minute, func() { s.b(&lease.Released{Number: 1, Cause: lease.Revoked}) })
 		}, ""},
 		{"a question, again and again", func(s *stage) { s.insist(5*grid.Second, 10*grid.Second, 20*grid.Second) }, ""},
 		{"too soon", func(s *stage) { s.insist(3 * grid.Second) }, "again after"},
