@@ -214,8 +214,14 @@ func (w *Data) found(now grid.Time, at int, name string, f *dataset.Found) {
 			w.Checks.Violated("%s is told that %s holds %s, of %d bytes (shared: %t), and it has had %+v", w.N.ID(at), h.Site, name, h.Size, h.Shared, w.held[other][name])
 		}
 	}
-	if f.Silent > 0 || !w.Whole(now, at, heldLeast) {
-		return
+	announced := 0
+	for other := range w.N.Len() {
+		if len(w.held[other][name]) > 0 {
+			announced++
+		}
+	}
+	if f.Silent > 0 || announced > dataset.HoldersMax || !w.Whole(now, at, heldLeast) {
+		return // no more are asked
 	}
 	for other := range w.N.Len() {
 		t := w.now(other, name)
