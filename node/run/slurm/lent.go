@@ -222,6 +222,7 @@ func (e *Engine) Launch(key uint64, task *grid.Task) {
 			}
 			if err == nil {
 				err = n.client.Start(spec)
+				e.ways.started(spec.ID)
 			}
 		}
 		if err != nil && !isClosed(err) {

@@ -43,6 +43,7 @@ type way struct {
 	rank      int
 	addresses []string // by rank, on this machine
 	listener  net.Listener
+	begun     chan struct{} // closed once its shim was told to start the task
 	ctx       context.Context
 	end       context.CancelFunc
 }
@@ -67,7 +68,8 @@ func newWays(o orders, shim func(*glidein, int) *shim.Client) *ways {
 const wayEnd = ".way."
 
 // begin makes the way of a task of a squad that is about to start on a node elsewhere, by its
-// number there, and returns what its shim is told. It lasts until over is called, and ctx.
+// number there, and returns what its shim is told; once it has been, started is to be called. It lasts
+// until over is called, and ctx.
 func (w *ways) begin(ctx context.Context, wg *sync.WaitGroup, name string, g *glidein, node int, squad *grid.Squad, number int) (*shim.Peers, error) {
 	rank := squad.Gang.FirstOf(squad.Part) + number
 	if rank >= len(squad.Addresses) {
@@ -98,7 +100,25 @@ func (w *ways) again(ctx context.Context, wg *sync.WaitGroup, name string, g *gl
 	if err != nil {
 		return fmt.Errorf("%s%s%s: %w", g.batch.name, wayEnd, name, err)
 	}
-	return w.listen(ctx, wg, name, g, node, peers)
+	err = w.listen(ctx, wg, name, g, node, peers)
+	w.started(name)
+	return err
+}
+
+// started notes that the shim of a task was told to start it: now it can be asked for a connection to that.
+// Of one that has no way that is of no use.
+func (w *ways) started(name string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	x := w.open[name]
+	if x == nil {
+		return
+	}
+	select {
+	case <-x.begun:
+	default:
+		close(x.begun)
+	}
 }
 
 // listen takes what comes for a task, unless it does so already.
@@ -112,7 +132,7 @@ func (w *ways) listen(ctx context.Context, wg *sync.WaitGroup, name string, g *g
 	if err != nil {
 		return fmt.Errorf("listen for task %d, which is on another machine: %w", peers.Rank, err)
 	}
-	x := &way{task: name, pilot: g, node: node, rank: peers.Rank, addresses: peers.Addresses, listener: l}
+	x := &way{task: name, pilot: g, node: node, rank: peers.Rank, addresses: peers.Addresses, listener: l, begun: make(chan struct{})}
 	x.ctx, x.end = context.WithCancel(ctx)
 	w.open[name] = x
 	context.AfterFunc(x.ctx, func() { l.Close() })
@@ -193,9 +213,16 @@ func (w *ways) ask(x *way) (link.End, error) {
 	return nil, err
 }
 
-// reach tells the shim of a task of a request, once its node is connected: after a restart, or when
-// its connection broke, it calls again.
+// reach tells the shim of a task of a request, once it was told of the task, as others of the gang may
+// start before, and its node is connected: after a restart, or when its connection broke, it calls again.
 func (w *ways) reach(x *way, number uint64, late <-chan time.Time) error {
+	select {
+	case <-x.begun:
+	case <-late:
+		return errors.New("it is not started")
+	case <-x.ctx.Done():
+		return x.ctx.Err()
+	}
 	for {
 		err := errors.New("its node is not connected")
 		if client := w.shim(x.pilot, x.node); client != nil {

@@ -151,14 +151,20 @@ func TestWayWaitsForItsNode(t *testing.T) {
 		looks := 0
 		w := newWays(orders{t.TempDir()}, func(*glidein, int) *shim.Client { looks++; return nil })
 		began := time.Now()
-		_, err := w.ask(&way{ctx: t.Context()})
+		begun := make(chan struct{})
+		close(begun)
+		_, err := w.ask(&way{ctx: t.Context(), begun: begun})
 		if took := time.Since(began); err == nil || took < link.ListenMax || looks < 100 {
 			t.Errorf("%v after %v, in which its node was looked for %d times", err, took, looks)
 		}
 		ended, end := context.WithCancel(t.Context())
 		time.AfterFunc(time.Second, end)
-		if _, err := w.ask(&way{ctx: ended}); !errors.Is(err, context.Canceled) {
+		if _, err := w.ask(&way{ctx: ended, begun: begun}); !errors.Is(err, context.Canceled) {
 			t.Errorf("of a task that ended meanwhile: %v", err)
+		}
+		looks = 0
+		if _, err := w.ask(&way{ctx: t.Context(), begun: make(chan struct{})}); err == nil || looks > 0 {
+			t.Errorf("of a task that its shim has not been told of: %v, its shim was looked for %d times", err, looks)
 		}
 		if len(w.asked) != 0 {
 			t.Errorf("%d requests are left", len(w.asked))
