@@ -47,6 +47,9 @@ type effects struct {
 func (b *bench) step(in grid.Input) (e effects) {
 	b.Helper()
 	b.c.Step(b.now, in, &b.out)
+	if err := b.c.Audit(b.now); err != nil {
+		b.Error(err)
+	}
 	for _, effect := range b.out.Effects {
 		switch effect.Kind {
 		case grid.EffectProvide:

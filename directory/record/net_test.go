@@ -92,6 +92,9 @@ func (w *world) push(after grid.Time, to grid.SiteID, life int, in grid.Input) {
 func (w *world) do(p *member, what func(*Registry, *grid.Outbox)) {
 	out := &grid.Outbox{}
 	what(p.registry, out)
+	if err := Audit(w.now, p.registry); err != nil {
+		w.t.Errorf("%s at %v: %v", p.id, w.now, err)
+	}
 	for _, e := range out.Effects {
 		switch e.Kind {
 		case grid.EffectSend:

@@ -95,7 +95,7 @@ func TestSparesStandIn(t *testing.T) {
 	w.set("0", Offer{})
 	w.run(10 * grid.Minute)
 	place := func() *place { return &w.sites["0"].registry.publisher.places[0] }
-	place().look = grid.Never // nothing but losses is of interest
+	place().look = w.now + 4*LifetimeDefault // nothing but losses is of interest
 	replicas, looks := len(place().holders), w.looks
 	for round := range firstWave - replicas + 1 {
 		if round == firstWave-replicas {
@@ -221,7 +221,7 @@ func TestNoOlderRecordComesBack(t *testing.T) {
 		t.Fatalf("found %v", got)
 	}
 	w.sites["b"].registry.holder.held["a"] = old // a liar
-	w.sites["b"].registry.holder.claims["delft"] = []grid.SiteID{"a"}
+	w.sites["b"].registry.holder.claims = map[string][]grid.SiteID{"delft": {"a"}}
 	if f := w.find("c", "delft"); len(f.Records) != 0 {
 		t.Errorf("%s brought %s back", "b", describeRecord(f.Records[0]))
 	}

@@ -35,6 +35,9 @@ func (l lone) want(now grid.Time, from grid.SiteID, in any, want ...string) {
 	}
 	var out grid.Outbox
 	l.Step(now, in, &out)
+	if err := Audit(now, l.Registry); err != nil {
+		l.t.Error(err)
+	}
 	var did []string
 	for _, s := range out.Sends {
 		did = append(did, string(s.To)+": "+describe(s.Message))

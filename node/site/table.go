@@ -11,6 +11,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"gridnode/coalloc"
+	"gridnode/directory/record"
 	"gridnode/grid"
 	"gridnode/internal/lrms"
 	"gridnode/internal/wire/wirepb"
@@ -313,6 +314,16 @@ func Audit(now grid.Time, s *Site) error {
 	}
 	if s.gangs != nil {
 		if err := s.gangs.audit(now); err != nil {
+			return err
+		}
+	}
+	if s.names != nil {
+		if err := record.Audit(now, s.names.registry); err != nil {
+			return err
+		}
+	}
+	if s.inputs != nil {
+		if err := s.inputs.catalog.Audit(now); err != nil {
 			return err
 		}
 	}
