@@ -223,10 +223,11 @@ func TestCheckersSee(t *testing.T) {
 		{"a site says to hold what it does not", "data=60", informed(func(m *dataset.Inform) { m.Held = true }), "and it has had"},
 		{"a user is told of sites that are called otherwise", "find=60", func() func(out *grid.Outbox) {
 			return func(out *grid.Outbox) {
-				for i := range out.Sends {
-					if m, yes := out.Sends[i].Message.(*record.Inform); yes {
-						for _, r := range m.Records {
-							r.Name, r.Site = "nobody", "site-1"
+				for i := range out.Answers {
+					if f, yes := out.Answers[i].Value.(*record.Found); yes {
+						for j, r := range f.Records {
+							other := *r
+							other.Name, other.Site, f.Records[j] = "nobody", "site-1", &other
 						}
 					}
 				}

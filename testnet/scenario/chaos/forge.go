@@ -309,6 +309,9 @@ func (f *forger) lateQuote(at int, s *site.Site, _ grid.SiteID, which uint64) (b
 	if slices.Contains(before, number) || !slices.Contains(kept(s, m.Quote.Site), number) {
 		return true, nil
 	}
+	if gone := f.quotes.gone[withdrawal{at, m.Quote.Site}]; gone > number {
+		return true, fmt.Errorf("quote %d of %s is kept, and quote %d was withdrawn there", number, m.Quote.Site, gone)
+	}
 	if len(before) > 0 && slices.Min(before) > number {
 		return true, fmt.Errorf("quote %d of %s is kept, and quotes %v were there", number, m.Quote.Site, before)
 	}

@@ -1,6 +1,8 @@
 package chaos
 
 import (
+	"maps"
+
 	"gridnode/directory"
 	"gridnode/grid"
 	"gridnode/lease"
@@ -19,8 +21,8 @@ import (
 //     quotes rise, across restarts, too (D-2, D-3);
 //   - nothing is placed on what it says alone: who gets a job has guaranteed it for that price to its
 //     home, and who has lent processors has granted them (D-4);
-//   - what comes late, an older quote or one that has run out, takes the place of nothing, and
-//     nobody withdraws the quote of another (D-3): see late.
+//   - what comes late, an older quote, one that has run out or was withdrawn, takes the place of
+//     nothing, and nobody withdraws the quote of another (D-3): see forger.lateQuote.
 type quoteWatch struct {
 	n      *testnet.Network
 	checks *testnet.Checker
@@ -28,9 +30,16 @@ type quoteWatch struct {
 	last   map[int]uint64         // number of each site's latest quote
 	set    map[int]bool           // sites whose clocks have jumped
 	copies map[int][]*publication // of messages to a holder, the latest
+	gone   map[withdrawal]uint64  // number of the latest quote that a holder says to have dropped
 
 	promised map[promise]grid.Credits // guarantees: for how much
 	granted  map[grant]bool
+}
+
+// withdrawal is what a site has taken back from a holder.
+type withdrawal struct {
+	holder int
+	of     grid.SiteID
 }
 
 // promise is a guarantee of a site.
@@ -62,8 +71,8 @@ const (
 )
 
 func watchQuotes(n *testnet.Network, c *testnet.Checker) *quoteWatch {
-	w := &quoteWatch{n: n, checks: c, last: make(map[int]uint64), set: make(map[int]bool), copies: make(map[int][]*publication), promised: make(map[promise]grid.Credits), granted: make(map[grant]bool)}
-	n.Observe(testnet.Observer{Turn: w.turn, Send: w.send, Step: w.step, Event: w.placed, Start: w.start})
+	w := &quoteWatch{n: n, checks: c, last: make(map[int]uint64), set: make(map[int]bool), copies: make(map[int][]*publication), gone: make(map[withdrawal]uint64), promised: make(map[promise]grid.Credits), granted: make(map[grant]bool)}
+	n.Observe(testnet.Observer{Turn: w.turn, Send: w.send, Step: w.step, Event: w.placed, Start: w.start, Fault: w.fault})
 	return w
 }
 
@@ -101,6 +110,13 @@ func (w *quoteWatch) borrowed(at int, s *site.Site) {
 // step: the numbers of a site's quotes begin with what its clock shows, at each start.
 func (w *quoteWatch) step(_ grid.Time, at int, _ grid.Time) { w.set[at] = true }
 
+// fault: who has been down knows nothing of the quotes of others.
+func (w *quoteWatch) fault(_ grid.Time, f *testnet.Fault) {
+	if f.Healing() && f.Kind.Kills() {
+		maps.DeleteFunc(w.gone, func(of withdrawal, _ uint64) bool { return of.holder == f.Sites[0] })
+	}
+}
+
 // turn looks at a site's own quote.
 func (w *quoteWatch) turn(now grid.Time, at int) {
 	if w.turns++; w.turns%quoteTurns != 0 || now < federation.Warmup {
@@ -132,6 +148,13 @@ func (w *quoteWatch) send(now grid.Time, from int, to grid.SiteID, m grid.Messag
 		for _, q := range m.Quotes {
 			if q.Expires() <= local {
 				w.checks.Violated("%s answers %s with quote %d of %s, which has run out at %v", w.n.ID(from), to, q.Sequence, q.Site, q.Expires())
+			}
+		}
+	case *directory.Published:
+		for i := range m.Receipts {
+			if r := &m.Receipts[i]; r.Gone && !r.Refused {
+				of := withdrawal{from, to}
+				w.gone[of] = max(w.gone[of], m.Sequence)
 			}
 		}
 	case *market.Reply:
