@@ -221,8 +221,7 @@ func (e *Engine) Launch(key uint64, task *grid.Task) {
 				spec.Peers, err = e.ways.begin(e.ctx, &e.wg, spec.ID, g, shares[0].node, task.Squad, number)
 			}
 			if err == nil {
-				err = n.client.Start(spec)
-				e.ways.started(spec.ID)
+				err = e.ways.start(n.client, spec)
 			}
 		}
 		if err != nil && !isClosed(err) {

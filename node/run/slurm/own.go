@@ -207,8 +207,7 @@ func (e *pilots) start(specs []*job, logs map[*glidein]error) {
 		}
 		j.launched = true
 		if c := j.via.connected(j.chair[0].node); c != nil {
-			_ = c.Start(*j.spec) // closed: it is started when the shim calls again
-			e.ways.started(j.name)
+			_ = e.ways.start(c, *j.spec) // closed: it is started when the shim calls again
 		}
 	}
 }
@@ -250,8 +249,7 @@ func (e *pilots) arriveOwn(g *glidein, node int, client *shim.Client) {
 		switch {
 		case j.settled || !j.launched || j.chair[0].node != node || knows[name]:
 		case j.spec != nil:
-			_ = client.Start(*j.spec)
-			e.ways.started(name)
+			_ = e.ways.start(client, *j.spec)
 		default: // of an earlier daemon, which died before it was sent
 			lost := j
 			e.wg.Go(func() { e.over(g, lost, &shim.Ended{ID: name, Cause: shim.CauseLost, Start: e.now(), End: e.now()}) })

@@ -68,8 +68,7 @@ func newWays(o orders, shim func(*glidein, int) *shim.Client) *ways {
 const wayEnd = ".way."
 
 // begin makes the way of a task of a squad that is about to start on a node elsewhere, by its
-// number there, and returns what its shim is told; once it has been, started is to be called. It lasts
-// until over is called, and ctx.
+// number there, and returns what its shim is told by start. It lasts until over is called, and ctx.
 func (w *ways) begin(ctx context.Context, wg *sync.WaitGroup, name string, g *glidein, node int, squad *grid.Squad, number int) (*shim.Peers, error) {
 	rank := squad.Gang.FirstOf(squad.Part) + number
 	if rank >= len(squad.Addresses) {
@@ -102,6 +101,13 @@ func (w *ways) again(ctx context.Context, wg *sync.WaitGroup, name string, g *gl
 	}
 	err = w.listen(ctx, wg, name, g, node, peers)
 	w.started(name)
+	return err
+}
+
+// start has a shim start a task, which may have a way.
+func (w *ways) start(c *shim.Client, spec shim.Spec) error {
+	err := c.Start(spec)
+	w.started(spec.ID)
 	return err
 }
 
