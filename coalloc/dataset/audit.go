@@ -9,16 +9,11 @@ import (
 )
 
 // Audit returns which count of a catalog is not what a recount gives, which of its sets or look-ups waits
-// without a timer, or which is put off for longer than it may be; nil: there is nothing of that kind. A nil
-// Catalog is in order. It is asked of a catalog at rest.
+// without a timer, or which is put off for longer than it may be; nil: there is nothing of that kind. It is
+// asked of a catalog at rest.
 func (c *Catalog) Audit(now grid.Time) error {
-	if c == nil {
-		return nil
-	}
 	puts, lent := 0, 0
-	keys := make(map[grid.Key]bool)
 	for _, o := range c.sets {
-		keys[o.key] = true
 		if o.putting {
 			puts++
 		}
@@ -29,9 +24,11 @@ func (c *Catalog) Audit(now grid.Time) error {
 			return fmt.Errorf("data set %s: %w", o.Name, err)
 		}
 	}
-	alive, waits := 0, 0
-	for _, l := range c.looks {
-		keys[l.key] = true
+	alive, waits, keys := 0, 0, len(c.sets)
+	for name, l := range c.looks {
+		if c.sets[name] == nil {
+			keys++
+		}
 		switch l.phase {
 		case waiting:
 			waits++
@@ -51,8 +48,8 @@ func (c *Catalog) Audit(now grid.Time) error {
 		return fmt.Errorf("%d look-ups are under way, and %d sets are being announced", alive, puts)
 	case waits > 0 && alive < looksAlive:
 		return fmt.Errorf("%d look-ups wait, and %d are under way", waits, alive)
-	case len(keys) != len(c.keys):
-		return fmt.Errorf("there are %d keys, and %d are kept", len(keys), len(c.keys))
+	case keys != len(c.keys):
+		return fmt.Errorf("there are %d keys, and %d are kept", keys, len(c.keys))
 	}
 	return nil
 }

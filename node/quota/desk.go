@@ -139,10 +139,10 @@ func (d *Desk) AuditRecords(stored map[string][]byte) error {
 		return nil
 	}
 	for name, u := range d.users {
-		r := record{User: name, purse: u.spent, used: u.used}
 		if u.unsaved || u.spent.total == 0 && u.used == (usage{}) {
 			continue
 		}
+		r := u.record()
 		if was := stored[r.RecordKey()]; !bytes.Equal(was, r.AppendRecord(nil)) {
 			return fmt.Errorf("%s has spent %v, and %q is saved of that", name, u.spent.total, was)
 		}
@@ -161,7 +161,7 @@ func (d *Desk) Spent(now grid.Time, name string, cost grid.Credits, out *grid.Ou
 	}
 	if cost > 0 || u.unsaved {
 		u.unsaved = false
-		out.Save(&record{User: name, purse: u.spent, used: u.used})
+		out.Save(u.record())
 	}
 }
 

@@ -91,6 +91,9 @@ type record struct {
 	used usage
 }
 
+// record returns what is stored of a user.
+func (u *user) record() *record { return &record{User: u.name, purse: u.spent, used: u.used} }
+
 // stored is its JSON: instants in microseconds, money in millionths of a credit.
 type stored struct {
 	Total  grid.Credits `json:"total"`

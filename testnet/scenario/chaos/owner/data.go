@@ -214,13 +214,7 @@ func (w *Data) found(now grid.Time, at int, name string, f *dataset.Found) {
 			w.Checks.Violated("%s is told that %s holds %s, of %d bytes (shared: %t), and it has had %+v", w.N.ID(at), h.Site, name, h.Size, h.Shared, w.held[other][name])
 		}
 	}
-	announced := 0
-	for other := range w.N.Len() {
-		if len(w.held[other][name]) > 0 {
-			announced++
-		}
-	}
-	if f.Silent > 0 || announced > dataset.HoldersMax || !w.Whole(now, at, heldLeast) {
+	if f.Silent > 0 || !w.Whole(now, at, heldLeast) || w.ever(name) > dataset.HoldersMax {
 		return // no more are asked
 	}
 	for other := range w.N.Len() {
@@ -229,6 +223,16 @@ func (w *Data) found(now grid.Time, at int, name string, f *dataset.Found) {
 			w.Checks.Violated("%s is told who holds %s, and not of %s, which has held it since %v", w.N.ID(at), name, w.N.ID(other), t.from)
 		}
 	}
+}
+
+// ever returns how many sites have held a data set.
+func (w *Data) ever(name string) (sites int) {
+	for at := range w.N.Len() {
+		if len(w.held[at][name]) > 0 {
+			sites++
+		}
+	}
+	return sites
 }
 
 // start looks where a job begins that reads data sets.
