@@ -22,8 +22,9 @@ func TestMain(m *testing.M) {
 // reads a flood no faster than is allowed bans nobody, and need not.
 const tries = 3
 
-// TestFloodsHurtNobodyElse has real daemons flooded for seconds, by three at a time. How long
-// anything takes is for 'make flood' to say, on a machine that does nothing else.
+// TestFloodsHurtNobodyElse has real daemons flooded for seconds, by three at a time. The flooders
+// get as much of a busy machine as anybody: of what it has to spare they would get nothing. How
+// long anything takes is for 'make flood' to say, on a machine that does nothing else.
 func TestFloodsHurtNobodyElse(t *testing.T) {
 	program := filepath.Join(t.TempDir(), "gridnode")
 	if out, err := exec.Command("go", "build", "-o", program, "gridnode/cmd/gridnode").CombinedOutput(); err != nil {

@@ -59,6 +59,7 @@ func measureAll() error {
 		return err
 	}
 	defer w.close()
+	w.before = spare
 	var rows []row
 	for _, k := range kinds {
 		if k.name == local && os.Geteuid() != 0 {
@@ -106,7 +107,8 @@ type world struct {
 	seed     []byte
 	home, at *daemon // whose jobs run at the other
 	probe    *probe
-	flooded  int // floods so far: each comes from addresses of its own
+	flooded  int      // floods so far: each comes from addresses of its own
+	before   []string // in front of the command of those that flood
 }
 
 func newWorld(ctx context.Context, program string) (*world, error) {

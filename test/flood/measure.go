@@ -60,7 +60,7 @@ func (w *world) measure(ctx context.Context, k kind, peers int, span time.Durati
 	}
 	within, cancel := context.WithTimeout(ctx, span+time.Minute)
 	defer cancel()
-	cmd, out, err := floodersProcess(within, o)
+	cmd, out, err := w.floodersProcess(within, o)
 	if err != nil {
 		return nil, err
 	}

@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -110,9 +111,12 @@ func (d *daemon) memory() int64 {
 	return kib << 10
 }
 
-// floodersProcess starts the process that floods, which gets what processor time is left (the
-// kernel's policy idle): it shares the machine with those it floods, and is not to win by that.
-func floodersProcess(ctx context.Context, o order) (*exec.Cmd, *json.Decoder, error) {
+// spare is in front of the command of a process that gets what processor time is left (the kernel's
+// policy idle): it shares the machine with those it floods, and is not to win by that.
+var spare = []string{"chrt", "--idle", "0"}
+
+// floodersProcess starts the process that floods.
+func (w *world) floodersProcess(ctx context.Context, o order) (*exec.Cmd, *json.Decoder, error) {
 	self, err := os.Executable()
 	if err != nil {
 		return nil, nil, err
@@ -121,7 +125,8 @@ func floodersProcess(ctx context.Context, o order) (*exec.Cmd, *json.Decoder, er
 	if err != nil {
 		return nil, nil, err
 	}
-	cmd := exec.CommandContext(ctx, "chrt", "--idle", "0", self)
+	line := append(slices.Clone(w.before), self)
+	cmd := exec.CommandContext(ctx, line[0], line[1:]...)
 	cmd.Env = append(os.Environ(), floodersEnv+"=1")
 	cmd.Stdin, cmd.Stderr = strings.NewReader(string(text)), os.Stderr
 	out, err := cmd.StdoutPipe()
