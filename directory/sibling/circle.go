@@ -236,7 +236,7 @@ func (c *Circle) SetKin(now grid.Time, kin []grid.SiteID, out *grid.Outbox) {
 	c.kin = slices.Clone(kin)
 	for _, site := range kin {
 		if m := c.member(site); m != nil {
-			m.kin = true
+			c.relate(m)
 		} else {
 			c.learn(now, site, true)
 		}
@@ -320,7 +320,9 @@ func (c *Circle) replied(now grid.Time, from grid.SiteID, m *Reply, out *grid.Ou
 // add makes a site a sibling.
 func (c *Circle) add(now grid.Time, site grid.SiteID, kin bool) {
 	if m := c.member(site); m != nil {
-		m.kin = m.kin || kin
+		if kin {
+			c.relate(m)
+		}
 		m.alive(now, c.cfg.Silence)
 		return
 	}
@@ -335,6 +337,14 @@ func (c *Circle) add(now grid.Time, site grid.SiteID, kin bool) {
 	c.sieve |= sieveOf(site)
 	c.changed = true
 	c.round = min(c.round, now)
+}
+
+// relate makes a sibling kin, which is one that this site is to be missed by.
+func (c *Circle) relate(m *member) {
+	if !m.kin {
+		m.kin = true
+		c.watchers = c.watched()
+	}
 }
 
 // remove takes a sibling out; it stays known.

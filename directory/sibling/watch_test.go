@@ -170,3 +170,17 @@ func TestDeathIsNoReasonToLook(t *testing.T) {
 		t.Errorf("who comes in its place has %d siblings after a minute, want %d", n, len(w.sites)-1)
 	}
 }
+
+// TestKinWatch: a sibling that becomes kin is one that the site is missed by, be it named here or there.
+func TestKinWatch(t *testing.T) {
+	l := newLone(t, Config{Heads: true}, "s1", "s2", "s3")
+	if got := l.Watchers(); len(got) != 1 {
+		t.Fatalf("watched by %v", got)
+	}
+	var out grid.Outbox
+	l.SetKin(0, []grid.SiteID{"s1"}, &out)
+	l.step(0, "s2", &Greet{Kin: true})
+	if got := l.Watchers(); !slices.Equal(got, []grid.SiteID{"s1", "s2", "s3"}) {
+		t.Errorf("watched by %v", got)
+	}
+}
