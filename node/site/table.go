@@ -332,6 +332,11 @@ func Audit(now grid.Time, s *Site) error {
 			return err
 		}
 	}
+	if s.siblings != nil {
+		if err := s.siblings.circle.Audit(now); err != nil {
+			return err
+		}
+	}
 	var owners map[grid.TaskID]bool // other than jobs
 	for r, runs := range s.cluster.Tasks {
 		if ends := runs && r.ID.Epoch > 0; ends { // a process that is ended has them until it is

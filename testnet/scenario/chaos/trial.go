@@ -131,6 +131,7 @@ func (t *trial) run(ctx context.Context) (*measure.Result, error) {
 	t.forger = watchForgeries(n, watch, lent)
 	alive := watchAlive(n, watch, faults["loss"] == 0)
 	alive.roster, alive.clocks = t.roster, clocks
+	watchCircles(n, watch, alive)
 	gangs := watchGangs(n, watch, alive)
 	twins := watchTwins(n, watch, money, t.forger.quotes, t.roster, f.SiteConfig)
 	asked := watchAsks(n, watch, alive, faults["loss"])
