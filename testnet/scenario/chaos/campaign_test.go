@@ -125,7 +125,7 @@ func TestSeedsElsewhere(t *testing.T) {
 // true that is seen.
 func TestForgeries(t *testing.T) {
 	cfg := Default()
-	cfg.Seed, cfg.Sites, cfg.Hours, cfg.Faults, cfg.Features = 7, 5, 2, "loss", "forge=60,oracle"
+	cfg.Seed, cfg.Sites, cfg.Hours, cfg.Faults, cfg.Features = 7, 5, 2, "loss", "forge=60,oracle,gossip"
 	run := ran(t, scriptOf(cfg))
 	if run.forger.count < 100 {
 		t.Errorf("%d words were forged", run.forger.count)
@@ -138,6 +138,11 @@ func TestForgeries(t *testing.T) {
 	for kind, count := range run.forger.lies {
 		if count == 0 {
 			t.Errorf("none of lie %d", kind)
+		}
+	}
+	for kind, count := range run.forger.heard {
+		if count == 0 {
+			t.Errorf("none of rumour %d", kind)
 		}
 	}
 	run = &trial{script: scriptOf(cfg)}

@@ -231,6 +231,7 @@ func (t *trial) provoke(faults map[string]float64, uses features, sites []worklo
 		wishes = append(wishes, drawAccounts(s.Seed, t.n.Len(), uses["account"], t.span)...)
 		wishes = append(wishes, drawForgeries(s.Seed, t.n.Len(), uses["forge"], t.span)...)
 		wishes = append(wishes, drawLies(s.Seed, t.n.Len(), uses["forge"], t.span)...)
+		wishes = append(wishes, drawRumours(s.Seed, t.n.Len(), uses["forge"], t.span)...)
 		wishes = append(wishes, uses.drawMembers(s.Seed, len(sites), t.span)...)
 	}
 	aimed := aimAt(t, share)
@@ -282,7 +283,7 @@ func (t *trial) wish(w Wish) {
 	t.told.Wishes = append(t.told.Wishes, w)
 	number, healed := t.leases, federation.Warmup+t.span+grid.Minute
 	switch w.Kind {
-	case WishForge, WishLie:
+	case WishForge, WishLie, WishRumour:
 		if !w.among(t.n.Len()) {
 			break
 		}

@@ -22,12 +22,12 @@ type Wish struct {
 	Site int       `json:"site"` // index of the site that is asked
 
 	Job        string    `json:"job,omitempty"`        // of WishCancel, WishHold, WishRequeue, WishDetain: its ID; of WishReturn: which runs on the lease; empty: any lease
-	Lender     int       `json:"lender,omitempty"`     // of WishLease: index of the site to borrow from; of WishRecall, WishLink, WishBan, WishForge, WishLie: of the other one; of WishTransfer: who gets it; of WishRevoke: who is told first
+	Lender     int       `json:"lender,omitempty"`     // of WishLease: index of the site to borrow from; of WishRecall, WishLink, WishBan, WishForge, WishLie, WishRumour: of the other one; of WishTransfer: who gets it; of WishRevoke: who is told first
 	Processors int64     `json:"processors,omitempty"` // of WishLease
 	Span       grid.Time `json:"span,omitempty"`       // of WishLease, WishRenew, WishHold, WishDrain, WishBan, WishDetain, WishCertify: microseconds; of WishTransfer after which it is said again; 0: it is not
 
 	// Which is, of WishReturn, WishRenew and WishRecall, by this number modulo theirs, which of the leases that the
-	// site has then, or borrows, or lends to the other one; of WishPrice the price; of WishRevoke whether another site misses the news; of WishLink the change less one; of WishTransfer micro-credits; of WishAccount how many transactions are shown; of WishAsk, WishForge, WishLie, WishData, WishDetain, WishFind and WishInvite what.
+	// site has then, or borrows, or lends to the other one; of WishPrice the price; of WishRevoke whether another site misses the news; of WishLink the change less one; of WishTransfer micro-credits; of WishAccount how many transactions are shown; of WishAsk, WishForge, WishLie, WishRumour, WishData, WishDetain, WishFind and WishInvite what.
 	Which uint64 `json:"which,omitempty"`
 	Force bool   `json:"force,omitempty"` // of WishReturn
 }
@@ -63,6 +63,7 @@ const (
 
 	WishForge   WishKind = "forge"   // the site hears what an honest one would not say (forger)
 	WishLie     WishKind = "lie"     // … about what runs on processors that it lends or borrows
+	WishRumour  WishKind = "rumour"  // … about its siblings
 	WishCertify WishKind = "certify" // the site is given a new certificate
 	WishRevoke  WishKind = "revoke"  // the site's membership is revoked
 )

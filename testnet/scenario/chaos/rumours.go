@@ -1,0 +1,98 @@
+package chaos
+
+import (
+	"fmt"
+	"slices"
+
+	"gridnode/directory/sibling"
+	"gridnode/grid"
+	"gridnode/node/site"
+	"gridnode/testnet"
+	"gridnode/testnet/draw"
+	"gridnode/testnet/scenario"
+	"gridnode/testnet/scenario/federation"
+)
+
+// rumours are forgeries about siblings: what a site hears of who is none of them.
+var rumours = [...]forgery{(*forger).warning, (*forger).uninvited, (*forger).intruder}
+
+// drawRumours draws when sites hear rumours.
+func drawRumours(seed uint64, sites int, times float64, span grid.Time) (drawn []Wish) {
+	pcg := draw.PCG(seed, "rumours", draw.ForFaults)
+	for range int(times*float64(sites)*span.Seconds()/3600 + 0.5) {
+		w := Wish{Kind: WishRumour, Site: int(draw.Uniform(pcg, uint64(sites))), Lender: int(draw.Uniform(pcg, uint64(sites))), Which: pcg.Uint64()}
+		w.At = federation.Warmup + grid.Time(draw.Uniform(pcg, uint64(span)))
+		drawn = append(drawn, w)
+	}
+	return drawn
+}
+
+// greetings are what sites have asked each other to be.
+type greetings struct {
+	last map[circled]grid.Time
+	sum  map[circled]int64
+	kin  map[circled]bool // those that gossip whatever lies between them, either way
+}
+
+// watchGreetings starts to watch.
+func watchGreetings(n *testnet.Network) *greetings {
+	g := &greetings{last: make(map[circled]grid.Time), sum: make(map[circled]int64), kin: make(map[circled]bool)}
+	n.Observe(testnet.Observer{Send: func(now grid.Time, at int, to grid.SiteID, m grid.Message) {
+		if m, yes := m.(*sibling.Greet); yes {
+			key := circled{at, to}
+			g.last[key] = now
+			g.sum[key]++
+			if of, known := n.Index(to); m.Kin && known {
+				g.kin[key], g.kin[circled{of, n.ID(at)}] = true, true
+			}
+		}
+	}})
+	return g
+}
+
+// stranger reports whether a site has nothing to do with another one's siblings, nor was lately asked
+// to be one.
+func (f *forger) stranger(at int, s *site.Site, other grid.SiteID) bool {
+	const answered = 30 * grid.Second // or not at all
+	key := circled{at, other}
+	last, ever := f.greeted.last[key]
+	return s.Siblings() != nil && other != f.n.ID(at) && !slices.Contains(s.Siblings(), other) && !f.greeted.kin[key] && !(ever && f.n.Now()-last < answered)
+}
+
+// warning has a site hear from a stranger that one of its siblings is gone: that one is not asked.
+func (f *forger) warning(at int, s *site.Site, other grid.SiteID, which uint64) (bool, error) {
+	missed, there := chosen(s.Siblings(), which)
+	if !there || !f.stranger(at, s, other) {
+		return false, nil
+	}
+	before := f.greeted.sum[circled{at, missed}]
+	f.hear(at, other, &sibling.Reply{Taken: true, Missed: missed})
+	if f.greeted.sum[circled{at, missed}] > before {
+		return true, fmt.Errorf("%s is asked whether it is there, as %s says that it is not, which is no sibling", missed, other)
+	}
+	return true, nil
+}
+
+// uninvited has a site hear from a stranger that it takes this one, which has not asked.
+func (f *forger) uninvited(at int, s *site.Site, other grid.SiteID, _ uint64) (bool, error) {
+	return f.becomes(at, s, other, &sibling.Reply{Taken: true})
+}
+
+// intruder has a site hear that a stranger of another authority wants to be its sibling.
+func (f *forger) intruder(at int, s *site.Site, other grid.SiteID, _ uint64) (bool, error) {
+	return f.becomes(at, s, other, &sibling.Greet{Authority: "of nobody here", Poor: true})
+}
+
+// becomes has a site hear something of a stranger, which is no sibling for that.
+func (f *forger) becomes(at int, s *site.Site, other grid.SiteID, m grid.Message) (bool, error) {
+	if !f.stranger(at, s, other) {
+		return false, nil
+	}
+	if !f.hear(at, other, m) {
+		return true, nil
+	}
+	if s, _ = scenario.SiteAt(f.n, at); slices.Contains(s.Siblings(), other) {
+		return true, fmt.Errorf("%s is a sibling because of %T %+v", other, m, m)
+	}
+	return true, nil
+}
