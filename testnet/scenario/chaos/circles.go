@@ -11,7 +11,7 @@ import (
 
 // circleWatch looks at with which sites each site gossips:
 //
-//   - siblings are so mutually, for longer than it takes to be told, while all is well;
+//   - siblings are so mutually, for longer than it takes to be told, while all is well (D-6);
 //   - whoever has said no, or was given up, is not asked again at once.
 type circleWatch struct {
 	n       *testnet.Network

@@ -13,7 +13,7 @@ import (
 	"gridnode/testnet/scenario/federation"
 )
 
-// rumours are forgeries about siblings: what a site hears of who is none of them.
+// rumours are forgeries about siblings: what a site hears of who is none of them (D-6).
 var rumours = [...]forgery{(*forger).warning, (*forger).uninvited, (*forger).intruder}
 
 // drawRumours draws when sites hear rumours.
