@@ -253,6 +253,10 @@ func TestRecallOutlivesARestart(t *testing.T) {
 	if AuditRecord(next, l.ID, stored) == nil {
 		t.Error("that it is wanted back is saved and not known, and the audit does not say so")
 	}
+	next.entries[l.ID].revoked, next.entries[l.ID].cause = true, Revoked
+	if AuditRecord(next, l.ID, stored) == nil {
+		t.Error("why it is over is not saved, and the audit does not say so")
+	}
 	if AuditRecord(next, l.ID, func(string) []byte { return nil }) == nil {
 		t.Error("it is not saved, and the audit does not say so")
 	}

@@ -382,3 +382,16 @@ func TestWhen(t *testing.T) {
 	b.Renewed(25*s, "h", &Renewed{Stamp: 24 * s, Renewed: []grid.TaskID{number(3)}}, &b.out)
 	b.want(t) // too late
 }
+
+// TestAuditOfHeard: a home that counts as heard before it was asked is found.
+func TestAuditOfHeard(t *testing.T) {
+	b := bench{now: grid.Hour}
+	b.Enter(b.now, "home", number(1), Default, b.now+Default)
+	b.Renewed(b.now, "home", &Renewed{Stamp: b.now + grid.Hour}, &b.out)
+	if err := b.Audit(b.now); err != nil {
+		t.Errorf("an answer to what was not asked: %v", err)
+	}
+	if b.homes["home"].heard = b.now; b.Audit(b.now) == nil {
+		t.Error("a home counts as heard that was not asked, and the audit does not say so")
+	}
+}

@@ -265,7 +265,7 @@ func (g *Gate) list(w *wait) {
 }
 
 // Audit returns which count of the gate is not what a recount of the live jobs gives, each with
-// whether it waits; nil: none. It is asked of a gate at rest.
+// whether it waits, or which job waits for nothing; nil: none. It is asked of a gate at rest.
 func (g *Gate) Audit(live iter.Seq2[*grid.Job, bool]) error {
 	arrays, placed, waiting := make(map[grid.JobID]array), make(map[grid.JobID]*grid.Job), 0
 	for j, waits := range live {
@@ -291,6 +291,13 @@ func (g *Gate) Audit(live iter.Seq2[*grid.Job, bool]) error {
 	for id, a := range arrays {
 		if has := g.arrays[id]; has == nil || has.live != a.live || has.going != a.going {
 			return fmt.Errorf("array %s has %d live jobs, of which %d do not wait, and other counts: %+v", id, a.live, a.going, has)
+		}
+	}
+	if len(g.look) == 0 {
+		for id, w := range g.waits {
+			if g.reason(w) == "" {
+				return fmt.Errorf("job %s waits at the gate, and nothing keeps it there", id)
+			}
 		}
 	}
 	if g.desk != nil {

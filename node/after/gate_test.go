@@ -338,3 +338,22 @@ func TestAfterABegin(t *testing.T) {
 	g.Begun(second, w)
 	expect("the second is over and has not begun", all)
 }
+
+// TestAuditOfIdle: a job that waits for nothing is found.
+func TestAuditOfIdle(t *testing.T) {
+	w, g := newWard(), NewGate(nil)
+	j := &grid.Job{ID: grid.JobID{Lo: 1}, Terms: &grid.Terms{Held: true}}
+	turn := TurnOf(j)
+	g.Enter(j, true)
+	g.Wait(j, &turn, w)
+	if _, _, more := g.Next(0); more {
+		t.Fatal("a job goes that is held")
+	}
+	live := func(yield func(*grid.Job, bool) bool) { yield(j, true) }
+	if err := g.Audit(live); err != nil {
+		t.Fatal(err)
+	}
+	if turn.Held = false; g.Audit(live) == nil {
+		t.Error("a job waits for nothing, and the audit does not say so")
+	}
+}

@@ -391,7 +391,7 @@ func (c *gangs) notPlaceable(now grid.Time, e *entry, why error, out *grid.Outbo
 }
 
 // audit returns which job has a place in the placement queue that does not wait, what is kept for
-// one of which nothing is alive, or what is wrong with one that is claimed.
+// one of which nothing is alive, or which does not have it, or what is wrong with one that is claimed.
 func (c *gangs) audit(now grid.Time) error {
 	for w := range c.coord.Queue().All() {
 		id := grid.TaskID{Job: w.Job, Epoch: w.Epoch}
@@ -402,6 +402,14 @@ func (c *gangs) audit(now grid.Time) error {
 	for l := range c.home.Each {
 		if l.State == lease.Ending && !c.recovering && !c.lives(l.Subject) {
 			return fmt.Errorf("%d processors at home are kept for job %s, of which nothing is alive", l.Processors, l.Subject)
+		}
+	}
+	for l := range lease.All(c.book) {
+		if l.Lent || l.State == lease.Requested || l.State == lease.Ending || c.coord.Has(l.ID) || c.recovering {
+			continue
+		}
+		if e := c.jobs.byID[l.Subject]; e != nil && !e.foreign && e.job.Coallocate != nil {
+			return fmt.Errorf("lease %d of %s, %v, is kept for a component of job %s, which does not have it", l.Number, l.Lender, l.State, l.Subject)
 		}
 	}
 	return coalloc.Audit(now, c.coord, c.home, c.book)

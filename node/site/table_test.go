@@ -97,6 +97,28 @@ func TestAuditOfBorrowed(t *testing.T) {
 	}
 }
 
+// TestAuditOfComponents: a lease of a component that its job does not have is found.
+func TestAuditOfComponents(t *testing.T) {
+	b := newBench(t, together)
+	b.step(&RequestLease{Token: 1, Lender: "there", Processors: 2, Span: grid.Hour})
+	number := b.sends[0].Message.(*lease.Request).Number
+	b.step(
+		&grid.Delivery{From: "there", Message: &lease.Grant{Number: number, Epoch: 7, Span: grid.Hour, Hold: grid.Minute, Gone: grid.Minute, Stamp: b.now, Source: "there", Key: 7}},
+		&grid.Delivery{From: "there", Message: &lease.Renewed{Number: number, Epoch: 7, Sequence: 1, Term: grid.Minute, Limit: grid.Hour, Gone: grid.Minute, Stamp: b.now}},
+	)
+	if err := b.site.gangs.audit(b.now); err != nil {
+		t.Fatal(err)
+	}
+	j := grid.Job{ID: grid.JobID{Lo: 5}, Coallocate: &grid.Coallocation{}}
+	b.site.jobs.byID[j.ID] = &entry{job: &j}
+	for l := range lease.All(b.site.gangs.book) {
+		l.Subject = j.ID
+	}
+	if b.site.gangs.audit(b.now) == nil {
+		t.Error("a lease is kept for a component that no job has, and the audit does not say so")
+	}
+}
+
 // TestAuditEnded: a job that goes on and counts as over is found, and one that is kept for ever.
 func TestAuditEnded(t *testing.T) {
 	b := newBench(t, together)
