@@ -27,11 +27,12 @@ type forger struct {
 	count  int64                          // of those that there was something for
 	kinds  [8]int64                       // of them, by kind
 	lies   [6]int64                       // of the others, by kind
-	heard  [3]int64                       // of the rumours, by kind
+	heard  [4]int64                       // of the rumours, by kind
 
 	quotes  *quoteWatch
 	greeted *greetings
-	wish    func(w Wish) // has one be said
+	renewed map[int][]holding // what each site has asked a home about last
+	wish    func(w Wish)      // has one be said
 	pcg     *rand.PCG
 	chance  int32     // of a million guarantees, how many are spoken of by others: they last for a moment
 	end     grid.Time // of faults
@@ -42,8 +43,8 @@ const forgedMark = 0x666f7267
 
 // watchForgeries starts to look for what forged orders have started.
 func watchForgeries(n *testnet.Network, c *testnet.Checker, lent *leaseWatch) *forger {
-	f := &forger{n: n, checks: c, quotes: watchQuotes(n, c), greeted: watchGreetings(n), used: func(at int, key uint64) int64 { return lent.used[at][key] }}
-	n.Observe(testnet.Observer{Start: func(_ grid.Time, x *testnet.Execution) {
+	f := &forger{n: n, checks: c, quotes: watchQuotes(n, c), greeted: watchGreetings(n), renewed: make(map[int][]holding), used: func(at int, key uint64) int64 { return lent.used[at][key] }}
+	n.Observe(testnet.Observer{Send: f.renews, Start: func(_ grid.Time, x *testnet.Execution) {
 		if x.Job.ID.Hi == forgedMark {
 			c.Violated("%s has started a task on %d processors that nobody may start: it exceeds a lease, or was ended, or has run before", n.ID(x.Site), x.Job.Processors)
 		}

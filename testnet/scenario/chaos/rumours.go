@@ -6,6 +6,7 @@ import (
 
 	"gridnode/directory/sibling"
 	"gridnode/grid"
+	"gridnode/market/keepalive"
 	"gridnode/node/site"
 	"gridnode/testnet"
 	"gridnode/testnet/draw"
@@ -13,8 +14,8 @@ import (
 	"gridnode/testnet/scenario/federation"
 )
 
-// rumours are forgeries about siblings: what a site hears of who is none of them (D-6).
-var rumours = [...]forgery{(*forger).warning, (*forger).uninvited, (*forger).intruder}
+// rumours are forgeries of whoever was not asked: about siblings, by who is none of them (D-6), and by homes.
+var rumours = [...]forgery{(*forger).warning, (*forger).uninvited, (*forger).intruder, (*forger).unasked}
 
 // drawRumours draws when sites hear rumours.
 func drawRumours(seed uint64, sites int, times float64, span grid.Time) (drawn []Wish) {
@@ -81,6 +82,36 @@ func (f *forger) uninvited(at int, s *site.Site, other grid.SiteID, _ uint64) (b
 // intruder has a site hear that a stranger of another authority wants to be its sibling.
 func (f *forger) intruder(at int, s *site.Site, other grid.SiteID, _ uint64) (bool, error) {
 	return f.becomes(at, s, other, &sibling.Greet{Authority: "of nobody here", Poor: true})
+}
+
+// unasked has a site hear from a home that a job of it may go on, which is to be asked about only later.
+func (f *forger) unasked(at int, _ *site.Site, _ grid.SiteID, which uint64) (bool, error) {
+	held, there := chosen(f.renewed[at], which)
+	if !there {
+		return false, nil
+	}
+	now := f.n.Clock(at).Local(f.n.Now())
+	if !f.hear(at, held.home, &keepalive.Renewed{Stamp: now + grid.Hour, Renewed: []grid.TaskID{held.task}}) {
+		return true, nil
+	}
+	s, _ := scenario.SiteAt(f.n, at)
+	return true, site.Audit(now, s)
+}
+
+// holding is what a site asks a home about.
+type holding struct {
+	home grid.SiteID
+	task grid.TaskID
+}
+
+// renews remembers what a site has asked about last.
+func (f *forger) renews(_ grid.Time, at int, to grid.SiteID, m grid.Message) {
+	if m, yes := m.(*keepalive.Renew); yes {
+		f.renewed[at] = f.renewed[at][:0]
+		for i := range m.Held {
+			f.renewed[at] = append(f.renewed[at], holding{to, m.Held[i].Task})
+		}
+	}
 }
 
 // becomes has a site hear something of a stranger, which is no sibling for that.

@@ -1,6 +1,7 @@
 package owner
 
 import (
+	"fmt"
 	"slices"
 
 	"gridnode/coalloc/dataset"
@@ -9,8 +10,8 @@ import (
 	"gridnode/testnet/scenario"
 )
 
-// Data has owners enter data sets and take them out, and users look for who holds one. It sees to it
-// that
+// Data has owners enter data sets and take them out, sites announce files of jobs, and users look for
+// who holds a data set. It sees to it that
 //
 //   - what a site has said to hold it holds until it is taken out, whatever dies;
 //   - who is said to hold one has held it not long ago, as said, and who has held one for long is
@@ -55,6 +56,7 @@ const (
 	staleMost = 10 * grid.Minute // after which a holder is no holder that has not said so
 	heldLeast = 5 * grid.Minute  // after which all can know who holds one
 	sizeLeast = 1 << 30
+	lentSpan  = 2 * grid.Minute // for which files of a job are announced at least
 )
 
 // NewData begins to watch.
@@ -105,6 +107,9 @@ func (w *Data) Do(at int, which uint64) (set uint64, closed bool) {
 		a.drop = true
 		w.say(at, a)
 		w.N.Step(at, &dataset.Drop{Token: token, Name: name})
+	case 6: // files of a job, for those to whom it may go
+		local := w.N.Clock(at).Local(w.N.Now())
+		w.N.Step(at, &dataset.Lend{Name: dataset.TreeName(fmt.Sprintf("%064x", set)), Size: size, Until: local + lentSpan*grid.Time(1+part(&which, Sets))})
 	default:
 		w.N.Step(at, &dataset.Find{Token: token, Name: name})
 	}

@@ -1,10 +1,12 @@
 package owner
 
 import (
+	"fmt"
 	"slices"
 
 	"gridnode/directory/record"
 	"gridnode/grid"
+	"gridnode/node/site"
 	"gridnode/testnet"
 )
 
@@ -48,7 +50,7 @@ func NewNames(s Sight, names []string) *Names {
 // Counts returns what was seen.
 func (w *Names) Counts() NameCounts { return w.counts }
 
-// Do has a user of a site look for what a number says.
+// Do has a user of a site look for what a number says, or others reach the site at another address.
 func (w *Names) Do(at int, which uint64) {
 	token := nameTokens + uint64(len(w.asked))
 	text := "nobody"
@@ -57,6 +59,10 @@ func (w *Names) Do(at int, which uint64) {
 		if part(&which, 2) == 0 {
 			text = string(w.N.ID(of))
 		}
+	}
+	if part(&which, 8) == 0 {
+		w.N.Step(at, &site.Here{Addresses: []string{fmt.Sprintf("/ip4/192.0.2.%d/tcp/4001", part(&which, 250)+1)}})
+		return
 	}
 	w.asked[token] = text
 	if part(&which, 4) == 0 {
