@@ -134,7 +134,7 @@ func (in *Drain) answer(out *grid.Outbox) {
 var ErrDraining = errors.New("this site is being drained and takes no new work ('gridnode drain --undo' ends that)")
 
 // Here says how others reach the node. It is given before the first Tick, and whenever it
-// changes; in virtual time never.
+// changes.
 type Here struct {
 	Addresses []string // with its ID
 }
