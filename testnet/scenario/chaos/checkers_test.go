@@ -8,6 +8,7 @@ import (
 	"gridnode/coalloc/dataset"
 	"gridnode/directory"
 	"gridnode/directory/record"
+	"gridnode/directory/sibling"
 	"gridnode/grid"
 	"gridnode/lease"
 	"gridnode/market"
@@ -217,6 +218,24 @@ func TestCheckersSee(t *testing.T) {
 				}
 			}
 		}, "which has not promised that"},
+		{"a guarantee is denied", "none", func() func(out *grid.Outbox) {
+			return func(out *grid.Outbox) {
+				for i := range out.Sends {
+					if m, yes := out.Sends[i].Message.(*market.Reply); yes && m.Hold > 0 {
+						m.Hold++ // by which it does not know it
+					}
+				}
+			}
+		}, "and does not know of it"},
+		{"a stranger is asked again and again", "gossip", func() func(out *grid.Outbox) {
+			return func(out *grid.Outbox) {
+				for i := range out.Sends {
+					if _, yes := out.Sends[i].Message.(*market.Negotiate); yes {
+						out.Send(out.Sends[i].To, &sibling.Greet{Authority: "another"})
+					}
+				}
+			}
+		}, "to be its sibling, and did at"},
 		{"a payment is not saved", "none", unsaved("bank/payment/"), "has not saved what it is: bank/payment/"},
 		{"a data set is not saved", "data=20", unsaved(dataset.RecordPrefix), "was to hold"},
 		{"a holder of a data set denies it", "data=60", informed(func(m *dataset.Inform) { m.Held = false }), "which has held it since"},

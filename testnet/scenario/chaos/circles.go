@@ -38,10 +38,9 @@ const (
 )
 
 // watchCircles starts to watch.
-func watchCircles(n *testnet.Network, c *testnet.Checker, alive *aliveWatch) *circleWatch {
+func watchCircles(n *testnet.Network, c *testnet.Checker, alive *aliveWatch) {
 	w := &circleWatch{n: n, checks: c, alive: alive, circles: make(map[int][]grid.SiteID), came: make(map[int]grid.Time), asked: make(map[circled]grid.Time), lone: make(map[circled]grid.Time)}
 	n.Observe(testnet.Observer{Turn: w.turn, Send: w.send, Fault: w.fault})
-	return w
 }
 
 // fault: who comes up knows of nobody whom he has asked.

@@ -132,6 +132,7 @@ func (t *trial) run(ctx context.Context) (*measure.Result, error) {
 	alive := watchAlive(n, watch, faults["loss"] == 0)
 	alive.roster, alive.clocks = t.roster, clocks
 	watchCircles(n, watch, alive)
+	watchKept(n, watch, clocks)
 	gangs := watchGangs(n, watch, alive)
 	twins := watchTwins(n, watch, money, t.forger.quotes, t.roster, f.SiteConfig)
 	asked := watchAsks(n, watch, alive, faults["loss"])
