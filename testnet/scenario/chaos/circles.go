@@ -64,7 +64,7 @@ func (w *circleWatch) send(now grid.Time, at int, to grid.SiteID, m grid.Message
 		return
 	}
 	key := circled{at, to}
-	if last, ever := w.asked[key]; ever && last >= w.came[at] && now-last < againLeast && now > last && !w.alive.clocks.set(at) {
+	if last, ever := w.asked[key]; ever && last >= w.came[at] && now-last < againLeast && !w.alive.clocks.set(at) {
 		w.checks.Violated("%s asks %s at %v to be its sibling, and did at %v, or was its sibling until then", w.n.ID(at), to, now, last)
 	}
 	w.asked[key] = now
