@@ -33,8 +33,17 @@ func (c *Circle) auditLists(now grid.Time) error {
 		sieve |= sieveOf(site)
 	}
 	for i := range c.names {
-		if site := c.names[i].site; site == c.cfg.Self || i > 0 && site <= c.names[i-1].site {
+		site := c.names[i].site
+		if site == c.cfg.Self || i > 0 && site <= c.names[i-1].site {
 			return fmt.Errorf("%s is known twice, out of order, or is this site", site)
+		}
+		if kin := slices.Contains(c.kin, site); kin != c.names[i].kin {
+			return fmt.Errorf("%s is greeted as kin (%t), and is kin (%t)", site, c.names[i].kin, kin)
+		}
+	}
+	for _, site := range c.kin {
+		if site != c.cfg.Self && c.member(site) == nil && c.name(site) == nil {
+			return fmt.Errorf("%s is kin, and neither a sibling nor known", site)
 		}
 	}
 	switch {

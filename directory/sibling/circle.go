@@ -228,12 +228,19 @@ func (c *Circle) SetKin(now grid.Time, kin []grid.SiteID, out *grid.Outbox) {
 	if slices.Equal(kin, c.kin) {
 		return
 	}
-	for _, site := range c.kin {
-		if m := c.member(site); m != nil && !slices.Contains(kin, site) {
+	before := c.kin
+	c.kin = slices.Clone(kin)
+	for _, site := range before {
+		if slices.Contains(kin, site) {
+			continue
+		}
+		if c.member(site) != nil {
 			c.drop(now, site, out)
 		}
+		if n := c.name(site); n != nil {
+			n.kin = false
+		}
 	}
-	c.kin = slices.Clone(kin)
 	for _, site := range kin {
 		if m := c.member(site); m != nil {
 			c.relate(m)

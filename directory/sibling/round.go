@@ -255,7 +255,9 @@ func (c *Circle) learn(now grid.Time, site grid.SiteID, kin bool) {
 		return
 	}
 	if n := c.name(site); n != nil {
-		n.kin = n.kin || kin
+		if kin && !n.kin {
+			n.kin, c.round = true, min(c.round, now)
+		}
 		return
 	}
 	if len(c.names) >= namesMax+len(c.kin) {

@@ -3,6 +3,7 @@ package sibling
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 
 	"gridnode/grid"
@@ -182,5 +183,29 @@ func TestKinWatch(t *testing.T) {
 	l.step(0, "s2", &Greet{Kin: true})
 	if got := l.Watchers(); !slices.Equal(got, []grid.SiteID{"s1", "s2", "s3"}) {
 		t.Errorf("watched by %v", got)
+	}
+}
+
+// TestKinOfBefore: a site that was known before it is named as kin is greeted as that, and one that is kin no
+// more is not.
+func TestKinOfBefore(t *testing.T) {
+	l := newLone(t, Config{Authority: "a", Size: 2}, "s1")
+	l.step(0, "s1", &Reply{Taken: true, Others: []grid.SiteID{"s2"}})
+	now := grid.Time(0)
+	for ; l.round < grid.Never; now += grid.Second { // until nothing is to be done with those that are known
+		l.step(now, "", grid.Tick{})
+	}
+	var out grid.Outbox
+	l.SetKin(now, []grid.SiteID{"s2"}, &out)
+	l.want("greet s2", l.step(now, "", grid.Tick{}))
+	l.step(now, "s2", &Reply{Taken: true})
+	l.SetKin(now, nil, &out)
+	for end := now + retryPause - grid.Second; now < end; now = max(l.NextTimer(), now+1) {
+		if got := l.step(now, "", grid.Tick{}); strings.Contains(got, "greet s2") {
+			t.Fatalf("at %v: %s", now, got)
+		}
+	}
+	if err := l.Audit(now); err != nil {
+		t.Error(err)
 	}
 }
