@@ -293,17 +293,33 @@ func (g *Gate) Audit(live iter.Seq2[*grid.Job, bool]) error {
 			return fmt.Errorf("array %s has %d live jobs, of which %d do not wait, and other counts: %+v", id, a.live, a.going, has)
 		}
 	}
-	if len(g.look) == 0 {
-		for id, w := range g.waits {
-			if g.reason(w) == "" {
-				return fmt.Errorf("job %s waits at the gate, and nothing keeps it there", id)
-			}
-		}
+	if id, idle := g.idle(); idle {
+		return fmt.Errorf("job %s waits at the gate, and nothing keeps it there", id)
 	}
 	if g.desk != nil {
 		return g.desk.Audit(placed)
 	}
 	return nil
+}
+
+// idle returns a job that waits for nothing, nor is looked at soon. Of an array the next one may wait for
+// another that has its number, and waits for its user's limits.
+func (g *Gate) idle() (id grid.JobID, yes bool) {
+	if len(g.look) > 0 {
+		return id, false
+	}
+	numbered := make(map[grid.JobID]bool)
+	for _, w := range g.waits {
+		if w.job.Array != nil && g.reason(w).ofUser() {
+			numbered[w.job.Array.ID] = true
+		}
+	}
+	for id, w := range g.waits {
+		if g.reason(w) == "" && !(w.job.Array != nil && numbered[w.job.Array.ID]) {
+			return id, true
+		}
+	}
+	return id, false
 }
 
 // forget takes a job out that does not wait any more.
