@@ -8,7 +8,8 @@ import (
 )
 
 // Audit returns of which execution its home will not be asked, or told that it will not begin, in
-// time, or which home counts as heard later than it was asked; nil: there is nothing of that kind. It is asked of a holder at rest.
+// time, or which home counts as heard later than it was asked; nil: there is nothing of that kind. It
+// is asked of a holder at rest.
 func (h *Holder) Audit(now grid.Time) error {
 	for home, t := range h.homes {
 		if !slices.IsSortedFunc(t.list, func(a, b execution) int { return a.id.Compare(b.id) }) {

@@ -265,7 +265,8 @@ func (g *Gate) list(w *wait) {
 }
 
 // Audit returns which count of the gate is not what a recount of the live jobs gives, each with
-// whether it waits, or which job waits for nothing; nil: none. It is asked of a gate at rest.
+// whether it waits, or which job waits for nothing; nil: there is nothing of that kind. It is asked of
+// a gate at rest.
 func (g *Gate) Audit(live iter.Seq2[*grid.Job, bool]) error {
 	arrays, placed, waiting := make(map[grid.JobID]array), make(map[grid.JobID]*grid.Job), 0
 	for j, waits := range live {
