@@ -77,15 +77,21 @@ func TestAudit(t *testing.T) {
 	}
 }
 
-// TestAuditOfBorrowed: borrowed processors that nothing uses are found.
-func TestAuditOfBorrowed(t *testing.T) {
-	b := newBench(t, together)
+// borrow has a site borrow two processors, by hand, and claim them.
+func borrow(b *bench) (number uint64) {
 	b.step(&RequestLease{Token: 1, Lender: "there", Processors: 2, Span: grid.Hour})
-	number := b.sends[0].Message.(*lease.Request).Number
+	number = b.sends[0].Message.(*lease.Request).Number
 	b.step(
 		&grid.Delivery{From: "there", Message: &lease.Grant{Number: number, Epoch: 7, Span: grid.Hour, Hold: grid.Minute, Gone: grid.Minute, Stamp: b.now, Source: "there", Key: 7}},
 		&grid.Delivery{From: "there", Message: &lease.Renewed{Number: number, Epoch: 7, Sequence: 1, Term: grid.Minute, Limit: grid.Hour, Gone: grid.Minute, Stamp: b.now}},
 	)
+	return number
+}
+
+// TestAuditOfBorrowed: borrowed processors that nothing uses are found.
+func TestAuditOfBorrowed(t *testing.T) {
+	b := newBench(t, together)
+	number := borrow(b)
 	pools := &b.site.borrowing.pools
 	p := pools.of(lease.ID{Borrower: "here", Number: number})
 	if err := Audit(b.now, b.site); err != nil || p == nil {
@@ -100,12 +106,7 @@ func TestAuditOfBorrowed(t *testing.T) {
 // TestAuditOfComponents: a lease of a component that its job does not have is found.
 func TestAuditOfComponents(t *testing.T) {
 	b := newBench(t, together)
-	b.step(&RequestLease{Token: 1, Lender: "there", Processors: 2, Span: grid.Hour})
-	number := b.sends[0].Message.(*lease.Request).Number
-	b.step(
-		&grid.Delivery{From: "there", Message: &lease.Grant{Number: number, Epoch: 7, Span: grid.Hour, Hold: grid.Minute, Gone: grid.Minute, Stamp: b.now, Source: "there", Key: 7}},
-		&grid.Delivery{From: "there", Message: &lease.Renewed{Number: number, Epoch: 7, Sequence: 1, Term: grid.Minute, Limit: grid.Hour, Gone: grid.Minute, Stamp: b.now}},
-	)
+	borrow(b)
 	if err := b.site.gangs.audit(b.now); err != nil {
 		t.Fatal(err)
 	}

@@ -47,6 +47,17 @@ const (
 	lossesMost  = 3 * lossesLeast
 )
 
+// comings returns when each site last came up, which it keeps up to date.
+func comings(n *testnet.Network) map[int]grid.Time {
+	came := make(map[int]grid.Time)
+	n.Observe(testnet.Observer{Fault: func(now grid.Time, f *testnet.Fault) {
+		if f.Healing() && f.Kind.Kills() {
+			came[f.Sites[0]] = now
+		}
+	}})
+	return came
+}
+
 // watchAlive starts to watch n.
 func watchAlive(n *testnet.Network, watch *testnet.Checker, certain bool) *aliveWatch {
 	w := &aliveWatch{n: n, watch: watch, certain: certain, down: make(map[int]int), ill: make(map[int]grid.Time), deaths: make(map[int][]death), gone: make(map[int][]grid.JobID), latest: make(map[int]finding), again: make(map[int]bool), died: make(map[grid.JobID]int), lent: make(map[grid.JobID]bool), cut: -grid.Day}

@@ -58,16 +58,9 @@ const overdue = grid.Second
 const settleMost = 4 * grid.Hour
 
 func watchBounds(n *testnet.Network, c *testnet.Checker, r *roster, span grid.Time) *boundWatch {
-	w := &boundWatch{n: n, checks: c, roster: r, healed: federation.Warmup + span + grid.Minute, jobs: make([]site.JobsAudit, n.Len()), most: make(map[int]int64), queue: make(map[int]int), drained: make(map[int]grid.Time), lending: make(map[int]lendingKeys), ending: make(map[draining]grid.Time), came: make(map[int]grid.Time)}
-	n.Observe(testnet.Observer{Turn: w.turn, Event: w.event, Fault: w.fault})
+	w := &boundWatch{n: n, checks: c, roster: r, healed: federation.Warmup + span + grid.Minute, jobs: make([]site.JobsAudit, n.Len()), most: make(map[int]int64), queue: make(map[int]int), drained: make(map[int]grid.Time), lending: make(map[int]lendingKeys), ending: make(map[draining]grid.Time), came: comings(n)}
+	n.Observe(testnet.Observer{Turn: w.turn, Event: w.event})
 	return w
-}
-
-// fault notes who comes up.
-func (w *boundWatch) fault(now grid.Time, f *testnet.Fault) {
-	if f.Healing() && f.Kind.Kills() {
-		w.came[f.Sites[0]] = now
-	}
 }
 
 func (w *boundWatch) event(now grid.Time, _ int, e *grid.Event) {

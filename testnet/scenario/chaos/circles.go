@@ -39,14 +39,13 @@ const (
 
 // watchCircles starts to watch.
 func watchCircles(n *testnet.Network, c *testnet.Checker, alive *aliveWatch) {
-	w := &circleWatch{n: n, checks: c, alive: alive, circles: make(map[int][]grid.SiteID), came: make(map[int]grid.Time), asked: make(map[circled]grid.Time), lone: make(map[circled]grid.Time)}
+	w := &circleWatch{n: n, checks: c, alive: alive, circles: make(map[int][]grid.SiteID), came: comings(n), asked: make(map[circled]grid.Time), lone: make(map[circled]grid.Time)}
 	n.Observe(testnet.Observer{Turn: w.turn, Send: w.send, Fault: w.fault})
 }
 
-// fault: who comes up knows of nobody whom he has asked.
-func (w *circleWatch) fault(now grid.Time, f *testnet.Fault) {
+// fault: who comes up has no siblings yet.
+func (w *circleWatch) fault(_ grid.Time, f *testnet.Fault) {
 	if f.Healing() && f.Kind.Kills() {
-		w.came[f.Sites[0]] = now
 		delete(w.circles, f.Sites[0])
 	}
 }

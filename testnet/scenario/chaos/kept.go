@@ -43,12 +43,8 @@ const keptSlack = 5 * grid.Second
 
 // watchKept starts to watch.
 func watchKept(n *testnet.Network, c *testnet.Checker, clocks *clockWatch) {
-	w := &keptWatch{n: n, checks: c, clocks: clocks, given: make(map[given]guaranteed), came: make(map[int]grid.Time)}
-	n.Observe(testnet.Observer{Send: w.send, Fault: func(now grid.Time, f *testnet.Fault) {
-		if f.Healing() && f.Kind.Kills() {
-			w.came[f.Sites[0]] = now
-		}
-	}})
+	w := &keptWatch{n: n, checks: c, clocks: clocks, given: make(map[given]guaranteed), came: comings(n)}
+	n.Observe(testnet.Observer{Send: w.send})
 }
 
 func (w *keptWatch) send(now grid.Time, from int, to grid.SiteID, m grid.Message) {

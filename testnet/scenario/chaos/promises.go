@@ -103,19 +103,12 @@ const (
 func watchPromises(n *testnet.Network, c *testnet.Checker, alive *aliveWatch, asked map[uint64]grid.JobID, loss float64, config func(at int) site.Config) *promiseWatch {
 	w := &promiseWatch{
 		n: n, checks: c, alive: alive, certain: loss <= certainLoss, asked: asked, config: config,
-		came: make(map[int]grid.Time), told: make(map[int][]told), ending: make(map[ending]giving), ran: make(map[grid.JobID]runAway), away: make(map[grid.JobID]runAway),
+		came: comings(n), told: make(map[int][]told), ending: make(map[ending]giving), ran: make(map[grid.JobID]runAway), away: make(map[grid.JobID]runAway),
 		back: make(map[int]map[guarantee]grid.Time), requests: make(map[passing]int32),
 		taken: make(map[int]map[guarantee]bool),
 	}
-	n.Observe(testnet.Observer{Turn: w.turn, Fault: w.fault, Start: w.start, End: w.end, Answer: w.answer, Send: w.send, Event: w.event})
+	n.Observe(testnet.Observer{Turn: w.turn, Start: w.start, End: w.end, Answer: w.answer, Send: w.send, Event: w.event})
 	return w
-}
-
-// fault notes who comes up.
-func (w *promiseWatch) fault(now grid.Time, f *testnet.Fault) {
-	if f.Healing() && f.Kind.Kills() {
-		w.came[f.Sites[0]] = now
-	}
 }
 
 // turn looks at a site.
