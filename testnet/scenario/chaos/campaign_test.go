@@ -16,6 +16,7 @@ import (
 	"gridnode/lease"
 	"gridnode/node/site"
 	"gridnode/testnet"
+	"gridnode/testnet/scenario/chaos/forge"
 	"gridnode/testnet/sweep"
 	"gridnode/testnet/sweep/away"
 )
@@ -127,22 +128,14 @@ func TestForgeries(t *testing.T) {
 	cfg := Default()
 	cfg.Seed, cfg.Sites, cfg.Hours, cfg.Faults, cfg.Features = 7, 5, 2, "loss", "forge=60,oracle,gossip"
 	run := ran(t, scriptOf(cfg))
-	if run.forger.count < 100 {
-		t.Errorf("%d words were forged", run.forger.count)
+	if n := run.forger.Count(); n < 100 {
+		t.Errorf("%d words were forged", n)
 	}
-	for kind, count := range run.forger.kinds {
-		if count == 0 {
-			t.Errorf("none of kind %d", kind)
-		}
-	}
-	for kind, count := range run.forger.lies {
-		if count == 0 {
-			t.Errorf("none of lie %d", kind)
-		}
-	}
-	for kind, count := range run.forger.heard {
-		if count == 0 {
-			t.Errorf("none of rumour %d", kind)
+	for kind := range forge.Kinds {
+		for one, count := range run.forger.Counts(kind) {
+			if count == 0 {
+				t.Errorf("none of forgery %d of kind %d", one, kind)
+			}
 		}
 	}
 	run = &trial{script: scriptOf(cfg)}

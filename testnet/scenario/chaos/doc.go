@@ -4,6 +4,6 @@
 // processors (testnet.Checker, histories), of what runs elsewhere (aliveWatch), of money
 // (books), leases (leaseWatch) and gangs (gangWatch), of what is saved (twinWatch), promised
 // (promiseWatch) and said of quotes (quoteWatch), of what lasts (boundWatch), of clocks
-// (clockWatch), of what is forged (forger), and of what sites fall for (package liar). One run
+// (clockWatch), of what is forged (package forge), and of what sites fall for (package liar). One run
 // is of one seed (Run); RunSeeds has many, and adds up what they see.
 package chaos

@@ -1,15 +1,12 @@
 package chaos
 
 import (
-	"maps"
-
 	"gridnode/directory"
 	"gridnode/grid"
 	"gridnode/lease"
 	"gridnode/market"
 	"gridnode/node/site"
 	"gridnode/testnet"
-	"gridnode/testnet/draw"
 	"gridnode/testnet/scenario"
 	"gridnode/testnet/scenario/federation"
 )
@@ -20,26 +17,16 @@ import (
 //   - a site that is up and offers has a quote that has not run out, and the numbers of its
 //     quotes rise, across restarts, too (D-2, D-3);
 //   - nothing is placed on what it says alone: who gets a job has guaranteed it for that price to its
-//     home, and who has lent processors has granted them (D-4);
-//   - what comes late, an older quote, one that has run out or was withdrawn, takes the place of
-//     nothing, and nobody withdraws the quote of another (D-3): see forger.lateQuote.
+//     home, and who has lent processors has granted them (D-4).
 type quoteWatch struct {
 	n      *testnet.Network
 	checks *testnet.Checker
 	turns  int
-	last   map[int]uint64         // number of each site's latest quote
-	set    map[int]bool           // sites whose clocks have jumped
-	copies map[int][]*publication // of messages to a holder, the latest
-	gone   map[withdrawal]uint64  // number of the latest quote that a holder says to have dropped
+	last   map[int]uint64 // number of each site's latest quote
+	set    map[int]bool   // sites whose clocks have jumped
 
 	promised map[promise]grid.Credits // guarantees: for how much
 	granted  map[grant]bool
-}
-
-// withdrawal is what a site has taken back from a holder.
-type withdrawal struct {
-	holder int
-	of     grid.SiteID
 }
 
 // promise is a guarantee of a site.
@@ -55,24 +42,15 @@ type grant struct {
 	lender grid.SiteID
 }
 
-// publication is a message that has been on its way to a holder.
-type publication struct {
-	from int
-	m    directory.Publish
-	at   grid.Time
-}
-
 // The bounds of a quoteWatch.
 const (
-	quoteTurns   = 8           // it looks at one turn of so many
-	quoteLate    = grid.Second // a quote that was to be renewed is by then
-	copiesKept   = 32          // messages to a holder that are remembered
-	copiesChosen = 20          // one of so many is
+	quoteTurns = 8           // it looks at one turn of so many
+	quoteLate  = grid.Second // a quote that was to be renewed is by then
 )
 
 func watchQuotes(n *testnet.Network, c *testnet.Checker) *quoteWatch {
-	w := &quoteWatch{n: n, checks: c, last: make(map[int]uint64), set: make(map[int]bool), copies: make(map[int][]*publication), gone: make(map[withdrawal]uint64), promised: make(map[promise]grid.Credits), granted: make(map[grant]bool)}
-	n.Observe(testnet.Observer{Turn: w.turn, Send: w.send, Step: w.step, Event: w.placed, Start: w.start, Fault: w.fault})
+	w := &quoteWatch{n: n, checks: c, last: make(map[int]uint64), set: make(map[int]bool), promised: make(map[promise]grid.Credits), granted: make(map[grant]bool)}
+	n.Observe(testnet.Observer{Turn: w.turn, Send: w.send, Step: w.step, Event: w.placed, Start: w.start})
 	return w
 }
 
@@ -110,13 +88,6 @@ func (w *quoteWatch) borrowed(at int, s *site.Site) {
 // step: the numbers of a site's quotes begin with what its clock shows, at each start.
 func (w *quoteWatch) step(_ grid.Time, at int, _ grid.Time) { w.set[at] = true }
 
-// fault: who has been down knows nothing of the quotes of others.
-func (w *quoteWatch) fault(_ grid.Time, f *testnet.Fault) {
-	if f.Healing() && f.Kind.Kills() {
-		maps.DeleteFunc(w.gone, func(of withdrawal, _ uint64) bool { return of.holder == f.Sites[0] })
-	}
-}
-
 // turn looks at a site's own quote.
 func (w *quoteWatch) turn(now grid.Time, at int) {
 	if w.turns++; w.turns%quoteTurns != 0 || now < federation.Warmup {
@@ -140,7 +111,7 @@ func (w *quoteWatch) turn(now grid.Time, at int) {
 	}
 }
 
-// send looks at pages, and remembers some publications.
+// send looks at pages, and remembers what is promised.
 func (w *quoteWatch) send(now grid.Time, from int, to grid.SiteID, m grid.Message) {
 	switch m := m.(type) {
 	case *directory.Page:
@@ -150,28 +121,11 @@ func (w *quoteWatch) send(now grid.Time, from int, to grid.SiteID, m grid.Messag
 				w.checks.Violated("%s answers %s with quote %d of %s, which has run out at %v", w.n.ID(from), to, q.Sequence, q.Site, q.Expires())
 			}
 		}
-	case *directory.Published:
-		for i := range m.Receipts {
-			if r := &m.Receipts[i]; r.Gone && !r.Refused {
-				of := withdrawal{from, to}
-				w.gone[of] = max(w.gone[of], m.Sequence)
-			}
-		}
 	case *market.Reply:
 		if m.Refusal == market.Granted && !m.Probe {
 			w.promised[promise{m.Task, w.n.ID(from), to}] = m.Cost
 		}
 	case *lease.Grant:
 		w.granted[grant{lease.ID{Borrower: to, Number: m.Number}, w.n.ID(from)}] = true
-	case *directory.Publish:
-		holder, known := w.n.Index(to)
-		if !known || holder == from || draw.Mix(m.Quote.Sequence, draw.Text(string(m.Quote.Site)))%copiesChosen != 0 {
-			return
-		}
-		list := w.copies[holder]
-		if len(list) == copiesKept {
-			list = list[1:]
-		}
-		w.copies[holder] = append(list, &publication{from, directory.Publish{Quote: m.Quote, Copies: append([]directory.Copy(nil), m.Copies...)}, now})
 	}
 }

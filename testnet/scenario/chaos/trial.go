@@ -15,6 +15,7 @@ import (
 	"gridnode/testnet"
 	"gridnode/testnet/measure"
 	"gridnode/testnet/scenario"
+	"gridnode/testnet/scenario/chaos/forge"
 	"gridnode/testnet/scenario/chaos/liar"
 	"gridnode/testnet/scenario/chaos/word"
 	"gridnode/testnet/scenario/federation"
@@ -41,7 +42,7 @@ type trial struct {
 	told     Script                // faults, wishes and jobs, as they came
 	leases   int                   // wishes for them
 	asked    map[uint64]grid.JobID // that users want to end, by token
-	forger   *forger               // what is said that nobody honest says
+	forger   *forge.Forger         // what is said that nobody honest says
 	accounts *accountWatch         // of banks
 	owners   owners
 	failed   error // a fault or a wish that is none
@@ -128,13 +129,13 @@ func (t *trial) run(ctx context.Context) (*measure.Result, error) {
 	lent := watchLeases(n, watch)
 	lent.clocks, money.fees.clocks = clocks, clocks
 	lent.older, money.older = t.older, t.older
-	t.forger = watchForgeries(n, watch, lent)
+	t.forger = forge.New(forge.Config{N: n, Checks: watch, Used: func(at int, key uint64) int64 { return lent.used[at][key] }})
+	watchQuotes(n, watch)
 	alive := watchAlive(n, watch, faults["loss"] == 0)
 	alive.roster, alive.clocks = t.roster, clocks
 	watchCircles(n, watch, alive)
-	watchKept(n, watch, clocks)
 	gangs := watchGangs(n, watch, alive)
-	twins := watchTwins(n, watch, money, t.forger.quotes, t.roster, f.SiteConfig)
+	twins := watchTwins(n, watch, money, t.forger.Publications, t.roster, f.SiteConfig)
 	asked := watchAsks(n, watch, alive, faults["loss"])
 	histories := watchHistories(n, watch)
 	t.asked, histories.clocks = histories.asked, clocks
@@ -190,7 +191,7 @@ func (t *trial) run(ctx context.Context) (*measure.Result, error) {
 			report.Jumps = clocks.jumps
 			report.Lost, report.Acked, report.Checked = n.Lost(), watch.Acknowledged(), n.Events()
 			report.Leases, report.Gangs, report.Aimed = lent.counts, gangs.sum(), aimed.counts
-			report.Lapsed, report.Points, report.Forged = alive.lapsed, t.points.sum(), t.forger.count
+			report.Lapsed, report.Points, report.Forged = alive.lapsed, t.points.sum(), t.forger.Count()
 			report.Owners = t.owners.counts()
 			report.Leases.Paid, report.Asked, report.Accounts = money.fees.paid, asked.answers, t.accounts.counts
 			if t.roster != nil {
@@ -230,9 +231,7 @@ func (t *trial) provoke(faults map[string]float64, uses features, sites []worklo
 		wishes = append(wishes, uses.drawOwners(s.Seed, sites, t.span)...)
 		wishes = append(wishes, drawAsks(s.Seed, t.n.Len(), uses["ask"], t.span)...)
 		wishes = append(wishes, drawAccounts(s.Seed, t.n.Len(), uses["account"], t.span)...)
-		wishes = append(wishes, drawForgeries(s.Seed, t.n.Len(), uses["forge"], t.span)...)
-		wishes = append(wishes, drawLies(s.Seed, t.n.Len(), uses["forge"], t.span)...)
-		wishes = append(wishes, drawRumours(s.Seed, t.n.Len(), uses["forge"], t.span)...)
+		wishes = append(wishes, drawForged(s.Seed, t.n.Len(), uses["forge"], t.span)...)
 		wishes = append(wishes, uses.drawMembers(s.Seed, len(sites), t.span)...)
 	}
 	aimed := aimAt(t, share)
@@ -252,7 +251,9 @@ func (t *trial) provoke(faults map[string]float64, uses features, sites []worklo
 		uses.leave(t)
 	}
 	if !s.Listed && uses["forge"] > 0 {
-		t.forger.aim(s.Seed, uses["forge"], federation.Warmup+t.span, t.wish)
+		t.forger.Aim(s.Seed, uses["forge"], federation.Warmup+t.span, func(at grid.Time, site, other int, which uint64) {
+			t.wish(Wish{Kind: WishForge, At: at, Site: site, Lender: other, Which: which})
+		})
 	}
 	for _, w := range wishes {
 		t.wish(w)
@@ -288,7 +289,8 @@ func (t *trial) wish(w Wish) {
 		if !w.among(t.n.Len()) {
 			break
 		}
-		t.n.Call(w.At, w.Site, func() { t.forger.say(&w) })
+		kind, _ := w.forged()
+		t.n.Call(w.At, w.Site, func() { t.forger.Say(kind, w.Site, w.Lender, w.Which) })
 		return
 	case WishCertify, WishRevoke:
 		if !w.among(t.n.Len()) {

@@ -18,6 +18,7 @@ import (
 	"gridnode/testnet"
 	"gridnode/testnet/draw"
 	"gridnode/testnet/scenario"
+	"gridnode/testnet/scenario/chaos/forge"
 	"gridnode/testnet/scenario/chaos/liar"
 )
 
@@ -29,7 +30,7 @@ type twinWatch struct {
 	n      *testnet.Network
 	checks *testnet.Checker
 	books  *books
-	quotes *quoteWatch
+	quotes *forge.Publications
 	config func(at int) site.Config // what a site is told
 	roster *roster                  // nil: the federation is open
 	pcg    *rand.PCG
@@ -71,7 +72,7 @@ type foreign struct {
 	m  grid.Message
 }
 
-func watchTwins(n *testnet.Network, c *testnet.Checker, books *books, quotes *quoteWatch, roster *roster, config func(at int) site.Config) *twinWatch {
+func watchTwins(n *testnet.Network, c *testnet.Checker, books *books, quotes *forge.Publications, roster *roster, config func(at int) site.Config) *twinWatch {
 	w := &twinWatch{n: n, checks: c, books: books, quotes: quotes, roster: roster, config: config, pcg: draw.PCG(n.Seed(), "twins", draw.ForFaults), over: make(map[int]map[string]bool), decided: make(map[grid.TaskID]bool), heard: make(map[int][]liar.Heard), says: make(map[int]bool), wrong: make(map[int][]foreign)}
 	w.lies = int64(draw.Uniform(w.pcg, lieEvents))
 	n.Observe(testnet.Observer{Turn: w.turn, Send: w.send, Fault: func(_ grid.Time, f *testnet.Fault) {
@@ -153,7 +154,7 @@ func (w *twinWatch) compare(now grid.Time, at int, s *site.Site) error {
 // knows nothing since, wait on until their homes speak of them (J-3, J-5).
 func (w *twinWatch) waits(now grid.Time, twin *site.Site) error {
 	local := w.n.Clock(w.at).Local(now)
-	list := jobsOf(twin, func(v *site.View) bool {
+	list := forge.Jobs(twin, func(v *site.View) bool {
 		return v.Foreign && v.State == site.Queued && v.Award.Lease > 0 && belongs(twin, v.Job.Home, local+1) && !twin.Desk().Outcasts().Has(v.Job.Home)
 	})
 	if len(list) == 0 {
@@ -237,7 +238,7 @@ func (w *twinWatch) lie(now grid.Time, twin *site.Site, heads *site.HeadsConfig)
 	if w.roster != nil {
 		tries = append(tries, func() error { return t.Rights(w.roster.poor) })
 	}
-	if away, some := chosen(jobsOf(twin, func(v *site.View) bool {
+	if away, some := forge.Chosen(forge.Jobs(twin, func(v *site.View) bool {
 		return v.State == site.Awarded && v.Award.Cost > 0 && slices.Contains(t.Then, v.Award.Site)
 	}), t.Base>>8); some {
 		tries = append(tries, func() error { return t.Meter(&away) })
@@ -261,7 +262,7 @@ func (w *twinWatch) lie(now grid.Time, twin *site.Site, heads *site.HeadsConfig)
 func (w *twinWatch) meet(now grid.Time, twin *site.Site) (t liar.Twin, first int, runs site.View) {
 	t = liar.Twin{Site: twin, ID: w.n.ID(w.at), Now: w.n.Clock(w.at).Local(now), Base: uint64(now) << 8}
 	s, _ := scenario.SiteAt(w.n, w.at) // the twin knows only that the job was begun
-	runs, some := chosen(jobsOf(twin, func(v *site.View) bool {
+	runs, some := forge.Chosen(forge.Jobs(twin, func(v *site.View) bool {
 		is, there := s.Glance(v.Job.ID)
 		return v.Foreign && !v.State.Terminal() && there && is.State == site.Running && is.Epoch == v.Epoch
 	}), t.Base>>8)
@@ -372,14 +373,14 @@ func (w *twinWatch) flood(t *liar.Twin) error {
 			return err
 		}
 	}
-	if p, there := chosen(w.quotes.copies[w.at], t.Base>>8); there {
-		if err := t.Ask(p.m.Quote); err != nil {
+	if p, there := forge.Chosen(w.quotes.To(w.at), t.Base>>8); there {
+		if err := t.Ask(p.Quote); err != nil {
 			return err
 		}
-		if err := t.Scan(&p.m); err != nil {
+		if err := t.Scan(&p.Publish); err != nil {
 			return err
 		}
-		return t.Directory(&p.m)
+		return t.Directory(&p.Publish)
 	}
 	return nil
 }
@@ -387,7 +388,7 @@ func (w *twinWatch) flood(t *liar.Twin) error {
 // strays tells the twin of an execution of no job, and of one of a job that is over: it has
 // to end them (J-3).
 func (w *twinWatch) strays(now grid.Time, twin *site.Site) error {
-	ids := []grid.TaskID{{Job: grid.JobID{Hi: forgedMark, Lo: uint64(now)}, Epoch: 1}}
+	ids := []grid.TaskID{{Job: grid.JobID{Hi: forge.Mark, Lo: uint64(now)}, Epoch: 1}}
 	var over *site.View // the first, by its ID: they come in no order
 	twin.Jobs(func(v site.View) bool {
 		if v.State.Terminal() && (over == nil || v.Job.ID.Compare(over.Job.ID) < 0) {
@@ -411,7 +412,7 @@ func (w *twinWatch) strays(now grid.Time, twin *site.Site) error {
 
 // kept has sites say that they have executions of a job of the twin that it does not count on.
 func (w *twinWatch) kept(now grid.Time, twin *site.Site) error {
-	away, some := chosen(jobsOf(twin, func(v *site.View) bool {
+	away, some := forge.Chosen(forge.Jobs(twin, func(v *site.View) bool {
 		return !v.Foreign && v.State == site.Awarded && v.Award.Site != w.n.ID(w.at)
 	}), uint64(now))
 	if !some {

@@ -11,6 +11,7 @@ import (
 	"gridnode/testnet"
 	"gridnode/testnet/draw"
 	"gridnode/testnet/scenario"
+	"gridnode/testnet/scenario/chaos/forge"
 	"gridnode/testnet/scenario/federation"
 )
 
@@ -61,7 +62,7 @@ const (
 	WishTransfer WishKind = "transfer" // the site's credits become another one's
 	WishAccount  WishKind = "account"  // what is in the site's account
 
-	WishForge   WishKind = "forge"   // the site hears what an honest one would not say (forger)
+	WishForge   WishKind = "forge"   // the site hears what an honest one would not say (package forge)
 	WishLie     WishKind = "lie"     // … about what runs on processors that it lends or borrows
 	WishRumour  WishKind = "rumour"  // … about its siblings
 	WishCertify WishKind = "certify" // the site is given a new certificate
@@ -109,6 +110,39 @@ func drawRenewals(seed uint64, count int, span grid.Time) (drawn []Wish) {
 		})
 	}
 	return drawn
+}
+
+// liesEach is how many lies come for one forgery of another kind: most find no lease that is in use.
+const liesEach = 4
+
+// drawForged draws when sites hear what is forged, a number of times an hour each.
+func drawForged(seed uint64, sites int, times float64, span grid.Time) (drawn []Wish) {
+	for _, of := range [...]struct {
+		kind WishKind
+		name grid.SiteID
+		each float64
+	}{{WishForge, "forgeries", 1}, {WishLie, "lies", liesEach}, {WishRumour, "rumours", 1}} {
+		pcg := draw.PCG(seed, of.name, draw.ForFaults)
+		for range int(of.each*times*float64(sites)*span.Seconds()/3600 + 0.5) {
+			w := Wish{Kind: of.kind, Site: int(draw.Uniform(pcg, uint64(sites))), Lender: int(draw.Uniform(pcg, uint64(sites))), Which: pcg.Uint64()}
+			w.At = federation.Warmup + grid.Time(draw.Uniform(pcg, uint64(span)))
+			drawn = append(drawn, w)
+		}
+	}
+	return drawn
+}
+
+// forged returns what kind of forgery the wish is, if it is one.
+func (w *Wish) forged() (kind forge.Kind, yes bool) {
+	switch w.Kind {
+	case WishForge:
+		return forge.Words, true
+	case WishLie:
+		return forge.Lies, true
+	case WishRumour:
+		return forge.Rumours, true
+	}
+	return 0, false
 }
 
 // among reports whether the sites of the wish are among so many.

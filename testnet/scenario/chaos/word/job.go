@@ -2,6 +2,7 @@ package word
 
 import (
 	"gridnode/grid"
+	"gridnode/internal/wire"
 	"gridnode/market"
 	"gridnode/node/site"
 	"gridnode/testnet"
@@ -36,6 +37,7 @@ type grant struct {
 	gpus    int64
 	at      grid.Time
 	expires grid.Time // in true time
+	over    bool      // its home does not want it, or its job has come
 }
 
 type name struct {
@@ -131,7 +133,7 @@ func (w *Watch) promised(o *word, m *market.Reply) {
 		}
 	}
 	id := guarantee{o.from, o.to, m.Task, m.Hold}
-	g := &grant{m.Price, m.Cost, m.Lease, m.GPUs, o.now, o.now + m.HoldSpan}
+	g := &grant{price: m.Price, cost: m.Cost, lease: m.Lease, gpus: m.GPUs, at: o.now, expires: o.now + m.HoldSpan}
 	if before := w.grants[id]; before != nil {
 		if before.price != g.price || before.cost != g.cost || before.lease != g.lease || before.gpus != g.gpus || g.expires > before.expires+off(m.HoldSpan) {
 			w.Checks.Violated("%s has promised job %s to %s as %+v, and says now %+v", o.from, m.Task.Job, o.to, *before, *g)
@@ -174,6 +176,29 @@ func (w *Watch) submitted(o *word, m *market.JobSubmission) {
 	if m.Age != min(max(o.local-j.Submit, 0), grid.SpanMax) {
 		w.Checks.Violated("%s sends job %s, and says that it is %v old; it is %v", o.from, j.ID, m.Age, o.local-j.Submit)
 	}
+}
+
+// unwanted takes it that a home does not want a guarantee.
+func (w *Watch) unwanted(o *word, m *market.Cancel) {
+	if g := w.grants[guarantee{o.to, o.from, m.Task, m.Hold}]; g != nil {
+		g.over = true
+	}
+}
+
+// arrived takes what a site answers to a job. Whoever was not down since it gave a guarantee takes its
+// job, unless its owner wants no more of that home.
+func (w *Watch) arrived(o *word, m *market.Acknowledge) {
+	id := guarantee{o.from, o.to, m.Task, m.Hold}
+	g := w.grants[id]
+	if m.Of != wire.MarketJobSubmission || g == nil {
+		return
+	}
+	came, ever := w.came[o.at]
+	lasted := o.now+off(g.expires-g.at) < g.expires && !w.set[o.at] && !(ever && came >= g.at)
+	if s, up := scenario.SiteAt(w.N, o.at); m.Unknown && w.sent[id] && !g.over && lasted && up && !s.Draining() && len(s.GuestDesk().Bans()) == 0 {
+		w.Checks.Violated("%s has given %s guarantee %d for job %s, epoch %d, until %v, and does not know of it", o.from, o.to, m.Hold, m.Task.Job, m.Task.Epoch, g.expires)
+	}
+	g.over = true
 }
 
 // run returns what is known of an execution.

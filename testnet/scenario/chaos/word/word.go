@@ -43,7 +43,7 @@ type Books interface {
 //   - what home asks for is what its job needs, and is worth, after what it has cost before (C-7);
 //   - a site promises what it was asked for and no more, a copy of a promise is the same, and no name
 //     of one is used twice; a job goes for what was promised, with a cheque over that (C-4, D-4);
-//   - a job leaves home while its guarantee stands;
+//   - a job leaves home while its guarantee stands, and as long is taken for it (J-11);
 //   - what an execution has come to is what has happened there, and costs no more than that (C-4);
 //     one that is given up does not start (J-3, J-5);
 //   - who has signed for an amount signs for no other one, and nobody for more than is claimed, or than
@@ -127,7 +127,10 @@ func (w *Watch) send(now grid.Time, from int, to grid.SiteID, m grid.Message) {
 		w.submitted(o, m)
 	case *market.JobCompletion:
 		w.ended(o, m)
+	case *market.Cancel:
+		w.unwanted(o, m)
 	case *market.Acknowledge:
+		w.arrived(o, m)
 		w.agreed(o, m.Agreement)
 	case *bank.Draw:
 		w.draw(o, m)

@@ -1,4 +1,4 @@
-package chaos
+package forge
 
 import (
 	"fmt"
@@ -9,36 +9,20 @@ import (
 	"gridnode/node/pilot"
 	"gridnode/node/site"
 	"gridnode/testnet"
-	"gridnode/testnet/draw"
-	"gridnode/testnet/scenario/federation"
 )
 
-// lies are forgeries about what runs on processors that are lent: words of a session that another
+// lies are about what runs on processors that are lent: words of a session that another
 // has replaced, of who has not borrowed them, and those that come late (J-3, J-4). What is wrong
 // changes nothing, and a task that was ended, or has run, never starts.
-var lies = [...]forgery{
-	(*forger).oldOrder, (*forger).oldReport, (*forger).killed, (*forger).resumed, (*forger).foreignOrder, (*forger).oldEnd,
-}
-
-// liesEach is how many lies come for one forgery: most find no lease that is in use.
-const liesEach = 4
-
-// drawLies draws when sites hear lies.
-func drawLies(seed uint64, sites int, times float64, span grid.Time) (drawn []Wish) {
-	pcg := draw.PCG(seed, "lies", draw.ForFaults)
-	for range int(liesEach*times*float64(sites)*span.Seconds()/3600 + 0.5) {
-		w := Wish{Kind: WishLie, Site: int(draw.Uniform(pcg, uint64(sites))), Lender: int(draw.Uniform(pcg, uint64(sites))), Which: pcg.Uint64()}
-		w.At = federation.Warmup + grid.Time(draw.Uniform(pcg, uint64(span)))
-		drawn = append(drawn, w)
-	}
-	return drawn
+var lies = []forgery{
+	(*Forger).oldOrder, (*Forger).oldReport, (*Forger).killed, (*Forger).resumed, (*Forger).foreignOrder, (*Forger).oldEnd,
 }
 
 // newOrder is one to start a job that there is not. One that takes no processors is not refused
 // because none is left.
-func (f *forger) newOrder(l lease.Lease, processors int64) *pilot.Order {
+func (f *Forger) newOrder(l lease.Lease, processors int64) *pilot.Order {
 	job := &grid.Job{
-		ID: grid.JobID{Hi: forgedMark, Lo: uint64(f.n.Now())}, Home: l.Sink, Estimate: grid.Minute, RunTime: grid.Minute,
+		ID: grid.JobID{Hi: Mark, Lo: uint64(f.N.Now())}, Home: l.Sink, Estimate: grid.Minute, RunTime: grid.Minute,
 		Resources: grid.Resources{Processors: processors},
 	}
 	id := grid.TaskID{Job: job.ID, Epoch: 1}
@@ -70,24 +54,24 @@ func saysSo(effects []pilot.Effect, kind pilot.ReportKind) bool {
 
 // oldOrder has a lender hear an order in a session that a newer one has replaced, be it open or
 // not: it says that it knows a newer one, and nothing changes.
-func (f *forger) oldOrder(at int, s *site.Site, _ grid.SiteID, which uint64) (bool, error) {
-	l, there := chosen(leases(s, true, lease.Active), which)
+func (f *Forger) oldOrder(at int, s *site.Site, _ grid.SiteID, which uint64) (bool, error) {
+	l, there := Chosen(leases(s, true, lease.Active), which)
 	if !there {
 		return false, nil
 	}
 	o := f.newOrder(l, 0)
-	alive, over := testnet.Lent(f.n, at, l.Epoch)
+	alive, over := testnet.Lent(f.N, at, l.Epoch)
 	switch which >> 16 % 3 {
 	case 0:
-		if id, some := chosen(alive, which>>24); some {
+		if id, some := Chosen(alive, which>>24); some {
 			o = &pilot.Order{Kind: pilot.OrderKill, Key: l.Epoch, ID: id, Tasks: 1, Reason: "forged"}
 		}
 	case 1:
-		if id, some := chosen(over, which>>24); some {
+		if id, some := Chosen(over, which>>24); some {
 			o = &pilot.Order{Kind: pilot.OrderAcknowledge, Key: l.Epoch, ID: id}
 		}
 	}
-	effects, could := testnet.ForgeOrders(f.n, at, l.Sink, 1, o)
+	effects, could := testnet.ForgeOrders(f.N, at, l.Sink, 1, o)
 	switch act := acts(effects); {
 	case !could:
 		return false, nil
@@ -100,14 +84,14 @@ func (f *forger) oldOrder(at int, s *site.Site, _ grid.SiteID, which uint64) (bo
 }
 
 // oldReport has a borrower hear in a session that is over that one of its tasks has ended.
-func (f *forger) oldReport(at int, s *site.Site, _ grid.SiteID, which uint64) (bool, error) {
-	l, there := chosen(leases(s, false, lease.Active), which)
-	lender, known := f.n.Index(l.Lender)
+func (f *Forger) oldReport(at int, s *site.Site, _ grid.SiteID, which uint64) (bool, error) {
+	l, there := Chosen(leases(s, false, lease.Active), which)
+	lender, known := f.N.Index(l.Lender)
 	if !there || !known {
 		return false, nil
 	}
-	alive, _ := testnet.Lent(f.n, lender, l.Epoch)
-	id, some := chosen(alive, which>>16)
+	alive, _ := testnet.Lent(f.N, lender, l.Epoch)
+	id, some := Chosen(alive, which>>16)
 	if !some {
 		return false, nil
 	}
@@ -115,7 +99,7 @@ func (f *forger) oldReport(at int, s *site.Site, _ grid.SiteID, which uint64) (b
 	if which>>24%2 == 0 {
 		r = &pilot.Report{Kind: pilot.ReportLost, ID: id}
 	}
-	effects, could := testnet.ForgeReport(f.n, at, l.Lender, r)
+	effects, could := testnet.ForgeReport(f.N, at, l.Lender, r)
 	if len(effects) > 0 {
 		return true, fmt.Errorf("the end of job %s, told in an old session by %s, has led to %T", id.Job, l.Lender, effects[0])
 	}
@@ -123,49 +107,49 @@ func (f *forger) oldReport(at int, s *site.Site, _ grid.SiteID, which uint64) (b
 }
 
 // killed has a lender hear that a task is to end that has not come, and then the task.
-func (f *forger) killed(at int, s *site.Site, _ grid.SiteID, which uint64) (bool, error) {
-	l, there := chosen(leases(s, true, lease.Active), which)
+func (f *Forger) killed(at int, s *site.Site, _ grid.SiteID, which uint64) (bool, error) {
+	l, there := Chosen(leases(s, true, lease.Active), which)
 	if !there {
 		return false, nil
 	}
 	run := f.newOrder(l, 0)
-	_, could := testnet.ForgeOrders(f.n, at, l.Sink, 0,
+	_, could := testnet.ForgeOrders(f.N, at, l.Sink, 0,
 		&pilot.Order{Kind: pilot.OrderKill, Key: l.Epoch, ID: run.ID, Tasks: 1, Reason: "forged"}, run,
 		&pilot.Order{Kind: pilot.OrderAcknowledge, Key: l.Epoch, ID: run.ID},
 	)
-	return could, nil // watchForgeries sees it start
+	return could, nil // New sees it start
 }
 
 // resumed has a lender hear that a task is to go on that it does not have: it has run.
-func (f *forger) resumed(at int, s *site.Site, _ grid.SiteID, which uint64) (bool, error) {
-	l, there := chosen(leases(s, true, lease.Active), which)
+func (f *Forger) resumed(at int, s *site.Site, _ grid.SiteID, which uint64) (bool, error) {
+	l, there := Chosen(leases(s, true, lease.Active), which)
 	if !there {
 		return false, nil
 	}
 	o := f.newOrder(l, 0)
 	o.Resume = true
-	_, could := testnet.ForgeOrders(f.n, at, l.Sink, 0, o)
+	_, could := testnet.ForgeOrders(f.N, at, l.Sink, 0, o)
 	return could, nil
 }
 
 // foreignOrder has a lender hear an order of another borrower than that of the lease.
-func (f *forger) foreignOrder(at int, s *site.Site, other grid.SiteID, which uint64) (bool, error) {
-	l, there := chosen(leases(s, true, lease.Active), which)
+func (f *Forger) foreignOrder(at int, s *site.Site, other grid.SiteID, which uint64) (bool, error) {
+	l, there := Chosen(leases(s, true, lease.Active), which)
 	if !there || other == l.Sink {
 		return false, nil
 	}
-	_, could := testnet.ForgeOrders(f.n, at, other, 0, f.newOrder(l, 0))
+	_, could := testnet.ForgeOrders(f.N, at, other, 0, f.newOrder(l, 0))
 	return could, nil
 }
 
 // oldEnd has a lender hear that a session has ended which a newer one has replaced: it goes on
 // speaking in that.
-func (f *forger) oldEnd(at int, s *site.Site, _ grid.SiteID, which uint64) (bool, error) {
-	l, there := chosen(leases(s, true, lease.Active), which)
+func (f *Forger) oldEnd(at int, s *site.Site, _ grid.SiteID, which uint64) (bool, error) {
+	l, there := Chosen(leases(s, true, lease.Active), which)
 	if !there {
 		return false, nil
 	}
-	could, open := testnet.ForgeClosed(f.n, at, l.Sink)
+	could, open := testnet.ForgeClosed(f.N, at, l.Sink)
 	if could && !open {
 		return true, fmt.Errorf("an old session of %s has ended, and the present one is taken for ended", l.Sink)
 	}
