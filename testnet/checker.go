@@ -114,6 +114,9 @@ func (c *Checker) event(now grid.Time, site int, e *grid.Event) {
 	}
 }
 
+// Used returns on how many of a site's processors jobs run.
+func (c *Checker) Used(site int) int64 { return c.used[site] }
+
 // Acknowledged returns how many jobs sites have acknowledged.
 func (c *Checker) Acknowledged() int { return len(c.acked) }
 

@@ -20,7 +20,13 @@ type ask struct {
 	costMax  grid.Credits
 	deadline grid.Time
 	lease    grid.Time
-	gpus     int64
+	gpus     grid.GPUs
+
+	processors int64
+	memory     int64
+	work       grid.Work
+	module     bool
+	bank       grid.SiteID
 }
 
 // guarantee is one of a site, by its name for it.
@@ -76,7 +82,10 @@ func near(a, b grid.Time) bool { return max(a-b, b-a) <= off(max(a, b)) }
 
 // asked takes a question of a home.
 func (w *Watch) asked(o *word, m *market.Negotiate) {
-	w.asks[request{o.from, o.to, m.Task, m.Request}] = ask{m.CostMax, m.Deadline, m.Lease, m.GPUs.Count}
+	w.asks[request{o.from, o.to, m.Task, m.Request}] = ask{
+		costMax: m.CostMax, deadline: m.Deadline, lease: m.Lease, gpus: m.GPUs,
+		processors: m.Processors, memory: m.Memory, work: m.Work, module: m.Module, bank: m.Bank,
+	}
 	s, up := scenario.SiteAt(w.N, o.at)
 	if !up || m.Probe {
 		return
@@ -94,7 +103,7 @@ func (w *Watch) asked(o *word, m *market.Negotiate) {
 		w.Checks.Violated("%s asks %s for %+v, for job %s, which needs %d processors, %+v", o.from, o.to, *m, j.ID, j.Processors, j.Away().Work)
 	case j.Goal == grid.GoalTime && j.Budget >= 0 && m.CostMax > j.Budget:
 		w.Checks.Violated("%s would pay %v to %s for job %s, whose budget is %v", o.from, m.CostMax, o.to, j.ID, j.Budget)
-	case len(w.Site(o.at).Heads.Members) > 0: // it packs jobs, and those have no deadlines
+	case len(w.site(o.at).Heads.Members) > 0: // it packs jobs, and those have no deadlines
 	case (m.Deadline == grid.Never) != (j.Deadline == grid.Never):
 		w.Checks.Violated("%s wants job %s to be done within %v at %s, its deadline is %v", o.from, j.ID, m.Deadline, o.to, j.Deadline)
 	case m.Deadline == grid.Never:
@@ -119,18 +128,24 @@ func (w *Watch) event(_ grid.Time, _ int, e *grid.Event) {
 
 // promised takes the answer.
 func (w *Watch) promised(o *word, m *market.Reply) {
-	if m.Refusal != market.Granted || m.Probe {
+	w.idle(o, m.Load.Free)
+	if m.Refusal != market.Granted {
+		w.refuses(o, m)
+		return
+	}
+	if m.Probe {
 		return
 	}
 	if a, known := w.asks[request{o.to, o.from, m.Task, m.Request}]; known {
 		switch {
 		case m.Cost > a.costMax:
 			w.Checks.Violated("%s promises job %s to %s for %v, which would pay %v", o.from, m.Task.Job, o.to, m.Cost, a.costMax)
-		case m.GPUs != a.gpus || m.Lease != a.lease && m.Lease != 0:
-			w.Checks.Violated("%s promises job %s to %s with %d GPUs and a lease of %v, asked for were %d and %v", o.from, m.Task.Job, o.to, m.GPUs, m.Lease, a.gpus, a.lease)
+		case m.GPUs != a.gpus.Count || m.Lease != a.lease && m.Lease != 0:
+			w.Checks.Violated("%s promises job %s to %s with %d GPUs and a lease of %v, asked for were %d and %v", o.from, m.Task.Job, o.to, m.GPUs, m.Lease, a.gpus.Count, a.lease)
 		case m.Finish > a.deadline || m.Start > m.Finish:
 			w.Checks.Violated("%s promises job %s to %s within %v to %v, wanted was within %v", o.from, m.Task.Job, o.to, m.Start, m.Finish, a.deadline)
 		}
+		w.offers(o, m, &a)
 	}
 	id := guarantee{o.from, o.to, m.Task, m.Hold}
 	g := &grant{price: m.Price, cost: m.Cost, lease: m.Lease, gpus: m.GPUs, at: o.now, expires: o.now + m.HoldSpan}

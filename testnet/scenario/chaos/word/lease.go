@@ -76,6 +76,7 @@ func (w *Watch) leases(o *word, m grid.Message) {
 	case *lease.Renewed:
 		w.prolonged(o, m)
 	case *lease.Refuse:
+		w.denies(o, m)
 		w.over(loan{o.to, o.from, m.Number})
 	case *lease.Released:
 		w.released(o, m)
@@ -180,6 +181,11 @@ func (w *Watch) released(o *word, m *lease.Released) {
 
 // granted takes the answer.
 func (w *Watch) granted(o *word, m *lease.Grant) {
+	if s, up := scenario.SiteAt(w.N, o.at); up && w.site(o.at).Lease.Most > 0 {
+		if t := s.LeaseTotals(); t.Held+t.Lent > w.site(o.at).Lease.Most {
+			w.Checks.Violated("%s lends %d processors and holds %d for leases, its owner allows %d", o.from, t.Lent, t.Held, w.site(o.at).Lease.Most)
+		}
+	}
 	id := loan{o.to, o.from, m.Number}
 	if r := w.wants[id]; r != nil {
 		if m.Span > r.Span || r.Most > 0 && m.Price > r.Most || r.Bank == "" && m.Price > 0 || r.Hold > 0 && m.Hold > r.Hold {
@@ -201,7 +207,7 @@ func (w *Watch) granted(o *word, m *lease.Grant) {
 const grace = 5 * grid.Second
 
 // term is how long a lease of a site lasts from a word of its borrower on.
-func (w *Watch) term(at int) grid.Time { return cmp.Or(w.Site(at).Lease.Term, lease.DefaultTerm) }
+func (w *Watch) term(at int) grid.Time { return cmp.Or(w.site(at).Lease.Term, lease.DefaultTerm) }
 
 // free checks that a lender says to be free no sooner than it is, if nothing of its borrower reaches it
 // any more: each word of its prolongs the lease for two terms at most.

@@ -66,6 +66,10 @@ func (w *Watch) drawn(o *word, m *bank.Drawn) {
 	if given, known := w.given[signature{o.to, o.to, m.Task}]; m.Refusal == bank.NoFunds && known && o.now > given+underWay {
 		w.Checks.Violated("bank %s says to %s that there are no credits for a cheque for job %s, epoch %d, which is not wanted any more since %v: it may be written one day", o.from, o.to, m.Task.Job, m.Task.Epoch, given)
 	}
+	d := w.draws[signature{o.to, o.to, m.Task}]
+	if has := w.Books.Account(o.at, o.to); m.Refusal == bank.NoAccount && has != (bank.Balance{}) || m.Refusal == bank.NoFunds && d != nil && has.Settled >= d.Ceiling {
+		w.Checks.Violated("bank %s writes %s no cheque for job %s, epoch %d (%s), and it has %v", o.from, o.to, m.Task.Job, m.Task.Epoch, m.Refusal, has.Settled)
+	}
 	if m.Refusal != bank.Done {
 		return
 	}
@@ -73,7 +77,7 @@ func (w *Watch) drawn(o *word, m *bank.Drawn) {
 		w.Checks.Violated("bank %s has written %s a cheque for job %s, epoch %d, for which it holds nothing (any more: %t)", o.from, o.to, m.Task.Job, m.Task.Epoch, written)
 	}
 	c := m.Cheque
-	if d := w.draws[signature{o.to, o.to, m.Task}]; d != nil && (c.Payer != o.to || c.Payee != d.Payee || c.Ceiling != d.Ceiling || c.Task != m.Task || c.Bank != o.from) {
+	if d != nil && (c.Payer != o.to || c.Payee != d.Payee || c.Ceiling != d.Ceiling || c.Task != m.Task || c.Bank != o.from) {
 		w.Checks.Violated("bank %s has written %s %+v, drawn was %+v", o.from, o.to, *c, *d)
 	}
 }

@@ -43,6 +43,8 @@ type Books interface {
 //   - what home asks for is what its job needs, and is worth, after what it has cost before (C-7);
 //   - a site promises what it was asked for and no more, a copy of a promise is the same, and no name
 //     of one is used twice; a job goes for what was promised, with a cheque over that (C-4, D-4);
+//   - what it promises it runs, for its price; what it says against a job is so (J-12);
+//     on what it says to be idle, as it answers, nothing runs (P-6);
 //   - a job leaves home while its guarantee stands, and as long is taken for it (J-11);
 //   - what an execution has come to is what has happened there, and costs no more than that (C-4);
 //     one that is given up does not start (J-3, J-5);
@@ -52,12 +54,14 @@ type Books interface {
 //   - a lender grants what it was asked for, at a price that the borrower pays, for no longer than its
 //     terms, and says to be free no sooner than it is; a lease that it wants back, or that is paid for,
 //     is prolonged no more (P-4, C-8);
+//   - what a lender says against a lease is so, and what a bank says against a cheque (J-12);
 //   - a lease counts as given back if its borrower has given it back;
 //   - what a site has said of a lease is saved;
 //   - a borrower says again what its lender said last, and counts what it says (P-4);
 //   - what is not answered is said again after longer and longer pauses.
 type Watch struct {
 	Config
+	told []*site.Config    // what sites were told; nil: was not asked
 	came map[int]grid.Time // when a site last came up
 	set  map[int]bool      // whose machine's clock was set: of its tasks it does not know for how long they ran
 
@@ -85,7 +89,7 @@ type Watch struct {
 // New starts to listen.
 func New(c Config) *Watch {
 	w := &Watch{
-		Config: c, came: make(map[int]grid.Time), set: make(map[int]bool),
+		Config: c, told: make([]*site.Config, c.N.Len()), came: make(map[int]grid.Time), set: make(map[int]bool),
 		asks: make(map[request]ask), grants: make(map[guarantee]*grant), holds: make(map[name]grid.TaskID), sent: make(map[guarantee]bool),
 		runs: make(map[execution]*run), budgets: make(map[grid.JobID]grid.Credits), signed: make(map[signature]grid.Credits), draws: make(map[signature]*bank.Draw),
 		wants: make(map[loan]*want), held: make(map[serves][]*want), loans: make(map[term]*lent), says: make(map[term]said), used: make(map[renewal]said),
@@ -101,6 +105,15 @@ func New(c Config) *Watch {
 		}
 	}})
 	return w
+}
+
+// site returns what a site was told.
+func (w *Watch) site(at int) *site.Config {
+	if w.told[at] == nil {
+		told := w.Site(at)
+		w.told[at] = &told
+	}
+	return w.told[at]
 }
 
 // word is who says something, to whom and when.

@@ -57,7 +57,12 @@ func newStage(t *testing.T) *stage {
 	s := &stage{now: grid.Hour, journal: journal{closed: -grid.Day}}
 	s.Watch = New(Config{
 		N: n, Checks: testnet.Check(n, []int64{1, 1}, nil), Books: &s.journal, Apart: func(int) bool { return false },
-		Site: func(int) site.Config { return site.Config{Lease: site.LeaseConfig{Term: 2 * grid.Minute}} },
+		Site: func(int) site.Config {
+			return site.Config{
+				Resources: grid.Resources{Processors: 2, Memory: 100}, Rating: grid.Rating{Speed: 1, Bandwidth: 1}, Foreign: true,
+				Bank: bank.Config{Accept: []grid.SiteID{"b"}}, Lease: site.LeaseConfig{Term: 2 * grid.Minute},
+			}
+		},
 	})
 	return s
 }
@@ -70,8 +75,16 @@ func receipt(signer grid.SiteID, amount grid.Credits) *bank.Receipt {
 	return &bank.Receipt{Bank: "b", Payer: "a", Payee: "b", Task: task, Amount: amount, Signer: signer}
 }
 
-func (s *stage) ask() {
-	s.a(&market.Negotiate{Task: task, Request: 5, Deadline: grid.Hour, CostMax: 10, Lease: grid.Minute})
+func (s *stage) ask() { s.wish(func(*market.Negotiate) {}) }
+
+// wish asks for what costs 10 at a price of 3.
+func (s *stage) wish(change func(m *market.Negotiate)) {
+	m := &market.Negotiate{
+		Task: task, Request: 5, Processors: 1, Work: grid.Work{Instructions: int64(200 * grid.Minute)}, Deadline: grid.Hour, CostMax: 10, Bank: "b",
+		Lease: grid.Minute,
+	}
+	change(m)
+	s.a(m)
 }
 
 // insist asks for processors after each of these pauses once more.
@@ -93,6 +106,12 @@ func (s *stage) promise(change func(m *market.Reply)) {
 	s.b(m)
 }
 
+// refuse asks, and is refused for what would take an hour.
+func (s *stage) refuse(change func(m *market.Negotiate), why market.Refusal) {
+	s.wish(change)
+	s.b(&market.Reply{Task: task, Request: 5, Refusal: why, Price: 3, Start: grid.Never, Finish: grid.Hour})
+}
+
 func (s *stage) submit(change func(m *market.JobSubmission)) {
 	s.ask()
 	s.b(promise())
@@ -103,6 +122,18 @@ func (s *stage) submit(change func(m *market.JobSubmission)) {
 	}
 	change(m)
 	s.a(m)
+}
+
+// deny asks for two processors, at 5 at most, and does not get them.
+func (s *stage) deny(why lease.Reason, price grid.Price, lends int64) {
+	s.a(&lease.Request{Number: 1, Processors: 2, Span: grid.Hour, Most: 5, Bank: "b", Sink: "a"})
+	s.b(&lease.Refuse{Number: 1, Reason: why, Price: price, Lends: lends})
+}
+
+// undrawn draws 3, and gets nothing.
+func (s *stage) undrawn(why bank.Refusal) {
+	s.a(&bank.Draw{Task: task, Payee: "b", Ceiling: 3})
+	s.b(&bank.Drawn{Task: task, Refusal: why, Settled: s.balance.Settled, Committed: s.balance.Committed})
 }
 
 // run has an execution run for a minute, and its site say so a minute later.
@@ -210,6 +241,41 @@ func TestWatch(t *testing.T) {
 			s.b(&lease.Released{Number: 1, Epoch: 9, Cause: lease.Freed})
 		}, "which has not said so"},
 
+		{"a promise of what is not run", func(s *stage) { s.wish(func(m *market.Negotiate) { m.Module = true }); s.b(promise()) }, "runs none of it"},
+		{"of what does not fit", func(s *stage) { s.wish(func(m *market.Negotiate) { m.Processors = 3 }); s.b(promise()) }, "which needs 3 processors"},
+		{"for less than its price", func(s *stage) { s.ask(); s.promise(func(m *market.Reply) { m.Cost = 9 }) }, "that is"},
+		{"for a cheque that is not accepted", func(s *stage) { s.wish(func(m *market.Negotiate) { m.Bank = "a" }); s.b(promise()) }, "does not accept"},
+		{"for nothing, unpaid", func(s *stage) {
+			s.wish(func(m *market.Negotiate) { m.Bank = "" })
+			s.promise(func(m *market.Reply) { m.Price, m.Cost = 0, 0 })
+		}, ""},
+
+		{"a refusal of what is too dear", func(s *stage) { s.refuse(func(m *market.Negotiate) { m.CostMax = 9 }, market.PriceChanged) }, ""},
+		{"of what is not", func(s *stage) { s.refuse(func(*market.Negotiate) {}, market.PriceChanged) }, "its price has changed"},
+		{"of what is too wide", func(s *stage) { s.refuse(func(m *market.Negotiate) { m.Memory = 101 }, market.TooWide) }, ""},
+		{"of what fits", func(s *stage) { s.refuse(func(m *market.Negotiate) { m.Memory = 100 }, market.TooWide) }, "is too small"},
+		{"of what would be in time", func(s *stage) { s.refuse(func(*market.Negotiate) {}, market.TooLate) }, "in time"},
+		{"of what would not", func(s *stage) { s.refuse(func(m *market.Negotiate) { m.Deadline = grid.Minute }, market.TooLate) }, ""},
+		{"of a module", func(s *stage) { s.refuse(func(m *market.Negotiate) { m.Module = true }, market.NoModules) }, ""},
+		{"of none, as one", func(s *stage) { s.refuse(func(*market.Negotiate) {}, market.NoModules) }, "runs no modules"},
+		{"of foreign jobs where they run", func(s *stage) { s.refuse(func(*market.Negotiate) {}, market.NoForeign) }, "runs no jobs"},
+		{"of GPUs", func(s *stage) { s.refuse(func(m *market.Negotiate) { m.GPUs.Count = 1 }, market.NoGPUs) }, ""},
+		{"of none", func(s *stage) { s.refuse(func(*market.Negotiate) {}, market.NoGPUs) }, "too few GPUs"},
+		{"of a bank", func(s *stage) { s.refuse(func(m *market.Negotiate) { m.Bank = "a" }, market.Unpaid) }, ""},
+		{"of one that is accepted", func(s *stage) { s.refuse(func(*market.Negotiate) {}, market.Unpaid) }, "wants to be paid"},
+
+		{"a lender that is too dear", func(s *stage) { s.deny(lease.Dear, 6, 0) }, ""},
+		{"that is not", func(s *stage) { s.deny(lease.Dear, 5, 0) }, "does not lend"},
+		{"that accepts the bank", func(s *stage) { s.deny(lease.Unpaid, 0, 0) }, "does not lend"},
+		{"that would borrow from itself", func(s *stage) { s.deny(lease.Loop, 0, 0) }, "does not lend"},
+		{"that would be too late for what can wait", func(s *stage) { s.deny(lease.TooLate, 0, 0) }, "does not lend"},
+		{"that does not lend", func(s *stage) { s.deny(lease.Denied, 0, 0) }, ""},
+		{"that lends more", func(s *stage) { s.deny(lease.TooWide, 0, 2) }, "does not lend"},
+		{"that lends less", func(s *stage) { s.deny(lease.TooWide, 0, 1) }, ""},
+
+		{"all processors are idle", func(s *stage) { s.ask(); s.promise(func(m *market.Reply) { m.Load.Free = 2 }) }, ""},
+		{"and more", func(s *stage) { s.ask(); s.promise(func(m *market.Reply) { m.Load.Free = 3 }) }, "are idle"},
+
 		{"a draw, twice", func(s *stage) {
 			s.a(&bank.Draw{Task: task, Payee: "b", Ceiling: 1})
 			s.now += grid.Minute
@@ -225,6 +291,10 @@ func TestWatch(t *testing.T) {
 			s.now += grid.Minute
 			s.a(&bank.Draw{Task: task, Payee: "b", Ceiling: 1})
 		}, "it has withdrawn"},
+		{"over more than there is", func(s *stage) { s.balance.Settled = 2; s.undrawn(bank.NoFunds) }, ""},
+		{"over what there is", func(s *stage) { s.balance.Settled = 3; s.undrawn(bank.NoFunds) }, "and it has"},
+		{"of no account", func(s *stage) { s.undrawn(bank.NoAccount) }, ""},
+		{"of an account", func(s *stage) { s.balance.Settled = 1; s.undrawn(bank.NoAccount) }, "and it has"},
 		{"a cheque that is not written", func(s *stage) { s.b(&bank.Drawn{Task: task, Cheque: &bank.Cheque{}}) }, "holds nothing"},
 		{"another than was drawn", func(s *stage) {
 			s.written, s.open = true, true
