@@ -283,6 +283,27 @@ func TestLoopsEnd(t *testing.T) {
 	}
 }
 
+// TestPriceIsPaid: a lender lends to who pays its price, or any, and refuses who pays less, and says what it asks for.
+func TestPriceIsPaid(t *testing.T) {
+	for _, tt := range []struct {
+		most  grid.Price
+		lends bool
+	}{{0, true}, {6, false}, {7, true}, {8, true}} {
+		b := newBook(t, "b", 8)
+		b.cfg.Tariff = func(grid.SiteID, grid.SiteID) (grid.Price, bool) { return 7, true }
+		var out grid.Outbox
+		b.Step(grid.Hour, &grid.Delivery{From: "a", Message: &Request{Number: 1, Processors: 3, Span: grid.Hour, Sink: "a", Bank: "k", Most: tt.most}}, &out)
+		lends := len(out.Locals) == 1 && len(out.Sends) == 0
+		var refused *Refuse
+		if len(out.Sends) == 1 {
+			refused, _ = out.Sends[0].Message.(*Refuse)
+		}
+		if lends != tt.lends || !lends && (refused == nil || refused.Reason != Dear || refused.Price != 7) {
+			t.Errorf("to who pays %v at most: %v, %v; want %t", tt.most, out.Locals, out.Sends, tt.lends)
+		}
+	}
+}
+
 // TestPriceIsAgreed: a grant at a price that its borrower has not said it would pay, or of
 // one that pays nobody, is given back; and a lease that is not paid for is not claimed, nor
 // renewed for longer than it was paid for.

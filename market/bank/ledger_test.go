@@ -286,6 +286,19 @@ func TestBadInput(t *testing.T) {
 	}
 }
 
+// TestWholeBalance: all that is in an account can be drawn, or moved.
+func TestWholeBalance(t *testing.T) {
+	l, _, out := books(t)
+	if _, r := l.Draw(3, alice, &Draw{Task: task(2), Payee: bob, Ceiling: credits(7), Lifetime: grid.Hour}, out); r != Done {
+		t.Errorf("a cheque over all there is: %v", r)
+	}
+	if r := l.Transfer(3, carol, &TransferRequest{ID: id(9), To: alice, Amount: credits(1)}, out); r != Done {
+		t.Errorf("a transfer of all there is: %v", r)
+	}
+	balance(t, l, alice, credits(1), 0, credits(10))
+	balance(t, l, carol, 0, 0, 0)
+}
+
 // A draw that the payer does not want any more is never written afterwards.
 func TestWithdrawnDraw(t *testing.T) {
 	l, c, out := books(t)
