@@ -110,3 +110,17 @@ func TestExecutions(t *testing.T) {
 		t.Errorf("nothing is said, and taken for %d", n)
 	}
 }
+
+// TestOutOfTime: a target whose time was up has not failed; one that left an input has.
+func TestOutOfTime(t *testing.T) {
+	for said, want := range map[string]bool{
+		"fuzz: elapsed: 45s, execs: 661155 (0/sec)\n--- FAIL: FuzzDecodeReport (45.14s)\n    context deadline exceeded\nFAIL\n":                                 true,
+		"--- FAIL: FuzzX (1.02s)\n    --- FAIL: FuzzX (0.00s)\n        x_test.go:9: context deadline exceeded\n\n    Failing input written to testdata\nFAIL\n": false,
+		"--- FAIL: FuzzX (1.02s)\n    context deadline exceeded\n    Failing input written to testdata/fuzz/FuzzX/1\nFAIL\n":                                    false,
+		"PASS\n": false,
+	} {
+		if got := outOfTime.MatchString(said); got != want {
+			t.Errorf("%t, want %t, of %q", got, want, said)
+		}
+	}
+}
