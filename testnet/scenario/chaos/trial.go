@@ -284,14 +284,11 @@ func (t *trial) strike(s Strike) {
 func (t *trial) wish(w Wish) {
 	t.told.Wishes = append(t.told.Wishes, w)
 	number, healed := t.leases, federation.Warmup+t.span+grid.Minute
-	switch w.Kind {
-	case WishForge, WishLie, WishRumour:
-		if !w.among(t.n.Len()) {
-			break
-		}
-		kind, _ := w.forged()
+	if kind, yes := w.forged(); yes && w.among(t.n.Len()) {
 		t.n.Call(w.At, w.Site, func() { t.forger.Say(kind, w.Site, w.Lender, w.Which) })
 		return
+	}
+	switch w.Kind {
 	case WishCertify, WishRevoke:
 		if !w.among(t.n.Len()) {
 			break
