@@ -59,7 +59,7 @@ const settleMost = 4 * grid.Hour
 
 func watchBounds(n *testnet.Network, c *testnet.Checker, r *roster, span grid.Time) *boundWatch {
 	w := &boundWatch{n: n, checks: c, roster: r, healed: federation.Warmup + span + grid.Minute, jobs: make([]site.JobsAudit, n.Len()), most: make(map[int]int64), queue: make(map[int]int), drained: make(map[int]grid.Time), lending: make(map[int]lendingKeys), ending: make(map[draining]grid.Time), came: comings(n)}
-	n.Observe(testnet.Observer{Turn: w.turn, Event: w.event})
+	n.Observe(testnet.Observer{Turn: w.turn, Event: w.event, Send: w.send})
 	return w
 }
 
@@ -115,16 +115,30 @@ func (w *boundWatch) turn(now grid.Time, at int) {
 			w.checks.Violated("%s has lease %d of %s by %s, %v, which was to end at %v", w.n.ID(at), l.Number, l.Borrower, l.Lender, l.State, l.End)
 		}
 	}
-	if most, bounded := w.most[at]; bounded {
-		if t := s.LeaseTotals(); t.Held+t.Lent > most {
-			w.checks.Violated("%s lends %d processors and holds %d for leases, its owner allows %d", w.n.ID(at), t.Lent, t.Held, most)
-		}
-	}
+	w.lends(at, s)
 	if c := cores.Coordinator; c != nil && c.Queue().Len()+c.Claiming() > w.queue[at] {
 		w.checks.Violated("%s has %d jobs that wait for several sites, and %d at some, its owner allows %d", w.n.ID(at), c.Queue().Len(), c.Claiming(), w.queue[at])
 	}
 	w.collected(at, s, cores.Head)
 	w.drain(now, at, s)
+}
+
+// send looks at a lender as it grants: what it holds may be gone by its next turn.
+func (w *boundWatch) send(_ grid.Time, at int, _ grid.SiteID, m grid.Message) {
+	if _, yes := m.(*lease.Grant); !yes {
+		return
+	}
+	if s, up := scenario.SiteAt(w.n, at); up {
+		w.lends(at, s)
+	}
+}
+
+// lends checks that a site lends no more than its owner lets it.
+func (w *boundWatch) lends(at int, s *site.Site) {
+	most, bounded := w.most[at]
+	if t := s.LeaseTotals(); bounded && t.Held+t.Lent > most {
+		w.checks.Violated("%s lends %d processors and holds %d for leases, its owner allows %d", w.n.ID(at), t.Lent, t.Held, most)
+	}
 }
 
 // used checks that processors which a site has borrowed for another are lent to it.

@@ -16,19 +16,6 @@ type request struct {
 	number     uint64
 }
 
-type ask struct {
-	costMax  grid.Credits
-	deadline grid.Time
-	lease    grid.Time
-	gpus     grid.GPUs
-
-	processors int64
-	memory     int64
-	work       grid.Work
-	module     bool
-	bank       grid.SiteID
-}
-
 // guarantee is one of a site, by its name for it.
 type guarantee struct {
 	site, home grid.SiteID
@@ -82,10 +69,7 @@ func near(a, b grid.Time) bool { return max(a-b, b-a) <= off(max(a, b)) }
 
 // asked takes a question of a home.
 func (w *Watch) asked(o *word, m *market.Negotiate) {
-	w.asks[request{o.from, o.to, m.Task, m.Request}] = ask{
-		costMax: m.CostMax, deadline: m.Deadline, lease: m.Lease, gpus: m.GPUs,
-		processors: m.Processors, memory: m.Memory, work: m.Work, module: m.Module, bank: m.Bank,
-	}
+	w.asks[request{o.from, o.to, m.Task, m.Request}] = *m
 	s, up := scenario.SiteAt(w.N, o.at)
 	if !up || m.Probe {
 		return
@@ -138,12 +122,12 @@ func (w *Watch) promised(o *word, m *market.Reply) {
 	}
 	if a, known := w.asks[request{o.to, o.from, m.Task, m.Request}]; known {
 		switch {
-		case m.Cost > a.costMax:
-			w.Checks.Violated("%s promises job %s to %s for %v, which would pay %v", o.from, m.Task.Job, o.to, m.Cost, a.costMax)
-		case m.GPUs != a.gpus.Count || m.Lease != a.lease && m.Lease != 0:
-			w.Checks.Violated("%s promises job %s to %s with %d GPUs and a lease of %v, asked for were %d and %v", o.from, m.Task.Job, o.to, m.GPUs, m.Lease, a.gpus.Count, a.lease)
-		case m.Finish > a.deadline || m.Start > m.Finish:
-			w.Checks.Violated("%s promises job %s to %s within %v to %v, wanted was within %v", o.from, m.Task.Job, o.to, m.Start, m.Finish, a.deadline)
+		case m.Cost > a.CostMax:
+			w.Checks.Violated("%s promises job %s to %s for %v, which would pay %v", o.from, m.Task.Job, o.to, m.Cost, a.CostMax)
+		case m.GPUs != a.GPUs.Count || m.Lease != a.Lease && m.Lease != 0:
+			w.Checks.Violated("%s promises job %s to %s with %d GPUs and a lease of %v, asked for were %d and %v", o.from, m.Task.Job, o.to, m.GPUs, m.Lease, a.GPUs.Count, a.Lease)
+		case m.Finish > a.Deadline || m.Start > m.Finish:
+			w.Checks.Violated("%s promises job %s to %s within %v to %v, wanted was within %v", o.from, m.Task.Job, o.to, m.Start, m.Finish, a.Deadline)
 		}
 		w.offers(o, m, &a)
 	}

@@ -181,11 +181,6 @@ func (w *Watch) released(o *word, m *lease.Released) {
 
 // granted takes the answer.
 func (w *Watch) granted(o *word, m *lease.Grant) {
-	if s, up := scenario.SiteAt(w.N, o.at); up && w.site(o.at).Lease.Most > 0 {
-		if t := s.LeaseTotals(); t.Held+t.Lent > w.site(o.at).Lease.Most {
-			w.Checks.Violated("%s lends %d processors and holds %d for leases, its owner allows %d", o.from, t.Lent, t.Held, w.site(o.at).Lease.Most)
-		}
-	}
 	id := loan{o.to, o.from, m.Number}
 	if r := w.wants[id]; r != nil {
 		if m.Span > r.Span || r.Most > 0 && m.Price > r.Most || r.Bank == "" && m.Price > 0 || r.Hold > 0 && m.Hold > r.Hold {

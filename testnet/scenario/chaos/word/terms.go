@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"gridnode/grid"
+	"gridnode/internal/lrms/gpu"
 	"gridnode/lease"
 	"gridnode/market"
 	"gridnode/node/site"
@@ -11,17 +12,17 @@ import (
 )
 
 // offers checks a guarantee against what its site runs at all, and what it charges.
-func (w *Watch) offers(o *word, m *market.Reply, a *ask) {
+func (w *Watch) offers(o *word, m *market.Reply, a *market.Negotiate) {
 	cfg := w.site(o.at)
 	switch {
-	case !runs(cfg, o.to, a.module):
+	case !runs(cfg, o.to, a.Module):
 		w.Checks.Violated("%s promises job %s to %s, and runs none of it", o.from, m.Task.Job, o.to)
 	case !wide(cfg, a):
-		w.Checks.Violated("%s promises job %s to %s, which needs %d processors with %d bytes each, and has %d with %d", o.from, m.Task.Job, o.to, a.processors, a.memory, cfg.Processors, cfg.Memory)
-	case m.Cost != a.cost(cfg, m.Price):
-		w.Checks.Violated("%s promises job %s to %s for %v, at a price of %v that is %v", o.from, m.Task.Job, o.to, m.Cost, m.Price, a.cost(cfg, m.Price))
-	case m.Cost > 0 && !accepts(cfg, a.bank):
-		w.Checks.Violated("%s promises job %s to %s for a cheque of %s, which it does not accept", o.from, m.Task.Job, o.to, a.bank)
+		w.Checks.Violated("%s promises job %s to %s, which needs %d processors with %d bytes each, and has %d with %d", o.from, m.Task.Job, o.to, a.Processors, a.Memory, cfg.Processors, cfg.Memory)
+	case m.Cost != cost(cfg, a, m.Price):
+		w.Checks.Violated("%s promises job %s to %s for %v, at a price of %v that is %v", o.from, m.Task.Job, o.to, m.Cost, m.Price, cost(cfg, a, m.Price))
+	case m.Cost > 0 && !accepts(cfg, a.Bank):
+		w.Checks.Violated("%s promises job %s to %s for a cheque of %s, which it does not accept", o.from, m.Task.Job, o.to, a.Bank)
 	}
 }
 
@@ -34,21 +35,22 @@ func (w *Watch) refuses(o *word, m *market.Reply) {
 	cfg, lie := w.site(o.at), false
 	switch m.Refusal {
 	case market.NoForeign:
-		lie = a.module || runs(cfg, o.to, false)
+		lie = a.Module || runs(cfg, o.to, false)
 	case market.NoModules:
-		lie = !a.module || runs(cfg, o.to, true)
+		lie = !a.Module || runs(cfg, o.to, true)
 	case market.TooWide:
 		lie = wide(cfg, &a)
 	case market.NoGPUs:
-		lie = gpus(cfg, &a)
+		idle, err := gpu.New(cfg.GPUs)
+		lie = err == nil && idle.Stock(o.local).Has(a.GPUs)
 	case market.PriceChanged:
-		lie = a.cost(cfg, a.gpus.Price(m.Price, a.processors, cfg.GPUWeight)) <= a.costMax
+		lie = cost(cfg, &a, a.GPUs.Price(m.Price, a.Processors, cfg.GPUWeight)) <= a.CostMax
 	case market.Unpaid:
-		lie = accepts(cfg, a.bank) && cfg.Members.Federation == nil // an outcast's cheques are worth nothing
+		lie = accepts(cfg, a.Bank) && cfg.Members.Federation == nil // an outcast's cheques are worth nothing
 	case market.ByRule:
 		lie = w.welcomes(o.at)
 	case market.TooLate:
-		lie = m.Finish <= a.deadline
+		lie = m.Finish <= a.Deadline
 	}
 	if lie {
 		w.Checks.Violated("%s refuses job %s of %s (%s), and asked for was %+v", o.from, m.Task.Job, o.to, m.Refusal, a)
@@ -101,19 +103,8 @@ func runs(cfg *site.Config, of grid.SiteID, module bool) bool {
 }
 
 // wide reports whether a site is as large as a job needs it.
-func wide(cfg *site.Config, a *ask) bool {
-	return a.processors <= cfg.Processors && (cfg.Memory == 0 || a.memory <= cfg.Memory)
-}
-
-// gpus reports whether a site has the GPUs that a job needs.
-func gpus(cfg *site.Config, a *ask) bool {
-	of := int64(0)
-	for i := range cfg.GPUs {
-		if a.gpus.Type == "" || a.gpus.Type == cfg.GPUs[i].Type {
-			of++
-		}
-	}
-	return a.gpus.Count <= of
+func wide(cfg *site.Config, a *market.Negotiate) bool {
+	return a.Processors <= cfg.Processors && (cfg.Memory == 0 || a.Memory <= cfg.Memory)
 }
 
 // accepts reports whether a site takes the cheques of a bank that is a member.
@@ -122,7 +113,7 @@ func accepts(cfg *site.Config, bank grid.SiteID) bool {
 }
 
 // cost is what a site charges for what was asked for, at a price.
-func (a *ask) cost(cfg *site.Config, price grid.Price) grid.Credits {
-	job := grid.Job{Resources: grid.Resources{Processors: a.processors}, Work: a.work}
+func cost(cfg *site.Config, a *market.Negotiate, price grid.Price) grid.Credits {
+	job := grid.Job{Resources: grid.Resources{Processors: a.Processors}, Work: a.Work}
 	return job.CostAt(cfg.Rating, price, cfg.Cost)
 }

@@ -65,7 +65,7 @@ type Watch struct {
 	came map[int]grid.Time // when a site last came up
 	set  map[int]bool      // whose machine's clock was set: of its tasks it does not know for how long they ran
 
-	asks    map[request]ask
+	asks    map[request]market.Negotiate
 	grants  map[guarantee]*grant
 	holds   map[name]grid.TaskID
 	sent    map[guarantee]bool
@@ -90,7 +90,7 @@ type Watch struct {
 func New(c Config) *Watch {
 	w := &Watch{
 		Config: c, told: make([]*site.Config, c.N.Len()), came: make(map[int]grid.Time), set: make(map[int]bool),
-		asks: make(map[request]ask), grants: make(map[guarantee]*grant), holds: make(map[name]grid.TaskID), sent: make(map[guarantee]bool),
+		asks: make(map[request]market.Negotiate), grants: make(map[guarantee]*grant), holds: make(map[name]grid.TaskID), sent: make(map[guarantee]bool),
 		runs: make(map[execution]*run), budgets: make(map[grid.JobID]grid.Credits), signed: make(map[signature]grid.Credits), draws: make(map[signature]*bank.Draw),
 		wants: make(map[loan]*want), held: make(map[serves][]*want), loans: make(map[term]*lent), says: make(map[term]said), used: make(map[renewal]said),
 		paused: make(map[saying]pause), given: make(map[signature]grid.Time),
