@@ -309,15 +309,7 @@ func (c *gangs) inVain(w *coalloc.Waiting) string {
 	if w.RefusedBy == "" || w.Refusal == lease.Busy {
 		return "at a site that had no room after all"
 	}
-	return fmt.Sprintf("in vain, the last as %s refused: %s", c.siteName(w.RefusedBy), closedFor(w.Refusal))
-}
-
-// closedFor says why a site gives no component, whatever this site has at a bank.
-func closedFor(why lease.Reason) string {
-	if why == lease.Unpaid || why == lease.Dear {
-		return fmt.Sprintf("%v, and nobody pays for components", why)
-	}
-	return why.String()
+	return fmt.Sprintf("in vain, the last as %s refused: %v", c.siteName(w.RefusedBy), w.Refusal)
 }
 
 // withProcessors counts the sites that are there.
@@ -362,7 +354,7 @@ func (c *gangs) verdicts(now grid.Time, j *grid.Job, g *grid.Gang) []market.Verd
 		}
 		if seen.closed > now {
 			verdict.Outcome, verdict.Until = market.OutcomeRefused, seen.closed
-			verdict.Detail = closedFor(seen.why)
+			verdict.Detail = seen.why.String()
 		}
 		verdicts = append(verdicts, verdict)
 	}

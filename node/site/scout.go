@@ -90,7 +90,7 @@ func (sc *scout) close(now grid.Time, in *lease.Refused) {
 	}
 	seen := sc.sites[in.Lender]
 	switch in.Reason {
-	case lease.Denied, lease.Unpaid, lease.Dear: // components are paid by nobody
+	case lease.Denied, lease.Unpaid, lease.Dear:
 		seen.closed = now + closedLong
 	case lease.ByRule:
 		seen.closed = now + closedRule
