@@ -38,7 +38,7 @@ var featureBounds = map[string]bounds{
 	"paper": {0.5, 1}, "demand": {0.5, 1}, "queue": {0.5, 1},
 	"gossip": {1, 1}, "fresh": {1, 1}, "oracle": {1, 1},
 	"forge":  {2, 60},
-	"guests": {0.5, 1}, "quota": {0.5, 1}, "most": {0.5, 1}, "gpus": {0.5, 1}, "chain": {1, 1}, "head": {0.5, 1}, "array": {0.2, 1},
+	"guests": {0.5, 1}, "quota": {0.5, 1}, "most": {0.5, 1}, "thrift": {0.5, 1}, "gpus": {0.5, 1}, "chain": {1, 1}, "head": {0.5, 1}, "array": {0.2, 1},
 	"expire": {0.5, 1}, "revoke": {0.1, 1},
 	"data": {6, 60}, "read": {0.5, 1}, "find": {6, 600}, "detain": {0.5, 1}, "invite": {8, 60}, "return": {3, 60},
 }
@@ -117,7 +117,10 @@ func (f features) tell(seed uint64, at int, c *site.Config, sites int, id func(i
 		c.Record.Lifetime = record.LifetimeDefault
 	}
 	if f.hits(seed, "most", of) {
-		c.Lease.Most = mostLent(c.Processors)
+		c.Lease.Most = mostLent(c.Processors, roll(seed, "lends most", of, 4))
+	}
+	if f.hits(seed, "thrift", of) {
+		c.Lease.Pay = thrifts[roll(seed, "pays", of, uint64(len(thrifts)))]
 	}
 	if f.hits(seed, "gpus", of) {
 		for i := range gpusEach {
@@ -170,8 +173,15 @@ var quotaDivided = [...]int{2, 4, 32}
 // lentLeast is what a component may need that names its site: with less it would wait for ever.
 const lentLeast = dividedMax / 2
 
-// mostLent is how many processors a site lends at most whose owner bounds that.
-func mostLent(processors int64) int64 { return max(processors/4, lentLeast) }
+// mostLent is how many processors a site lends at most whose owner bounds that: a quarter of them,
+// or as few as a few requests at once exceed.
+func mostLent(processors int64, lot uint64) int64 {
+	return max([...]int64{processors / 4, processors / 16, 2 * lentLeast, lentLeast}[lot%4], lentLeast)
+}
+
+// thrifts are the highest prices that a site pays for a lease which does not pay any: what it charges
+// itself, and what some lenders charge, neither more nor less.
+var thrifts = [...]grid.Price{0, lentPrice, lentPrice - 1}
 
 // group says what a whole run is: whose sites gossip to each other, and for how long quotes are
 // good that hardly any cell holds all of.
@@ -240,8 +250,7 @@ const lingerMost = 5 * grid.Second
 func (f features) adjust(seed uint64, j *grid.Job) {
 	of := j.ID.Lo
 	terms := new(grid.Terms)
-	number := of & (1<<41 - 1)
-	home := int(of>>41) - 1
+	home, number := homeOf(j), of&(1<<41-1)
 	if f.hits(seed, "after", of) && number > 3 {
 		terms.Drop, terms.Any = true, roll(seed, "any", of, 2) == 0
 		for range 1 + roll(seed, "after", of, 2) {
@@ -296,6 +305,9 @@ func (f features) reads(seed uint64, j *grid.Job) {
 		j.Inputs = append(j.Inputs, grid.DataSet{Name: name, Size: size})
 	}
 }
+
+// homeOf returns the site of a job, by its ID (workload.JobID).
+func homeOf(j *grid.Job) int { return int(j.ID.Lo>>41) - 1 }
 
 // wishes returns what the owner of a job will want of it.
 func (f features) wishes(seed uint64, j *grid.Job, at int) (list []Wish) {

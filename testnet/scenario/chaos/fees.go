@@ -18,12 +18,15 @@ import (
 func chaosPrice(i int) grid.Price {
 	switch i % 4 {
 	case 0:
-		return grid.Credit / 10
+		return lentPrice
 	case 1:
 		return site.OwnPrice
 	}
 	return 0
 }
+
+// lentPrice is what some sites charge for leases.
+const lentPrice = grid.Credit / 10
 
 // feeWatch has a meter of its own for every lease with a price, in true time, and compares
 // what banks have paid: each lease is paid once, to its lender, for the time that it was

@@ -16,7 +16,8 @@ import (
 const dividedMax = 24
 
 // divideSome has one job of eight run at several sites at once: half of it at home and
-// half at a site that is named, two halves anywhere, or in up to three components.
+// half at a site that is named, two halves anywhere, or in up to three components. At a home that
+// pays little for leases such a job may wait for ever: it has none.
 func divideSome(j *grid.Job, f *federation.Builder) {
 	if j.ID.Lo%8 != 0 || j.Processors < 2 || j.Processors > dividedMax {
 		return

@@ -141,7 +141,9 @@ func chaosFeed(s *Script, f *federation.Builder, uses features) (*feed, error) {
 				j.Deadline, j.Budget = grid.Never, grid.NoBudget
 			}
 			if s.Lend {
-				divideSome(j, f)
+				if !uses.hits(s.Seed, "thrift", uint64(homeOf(j))) {
+					divideSome(j, f)
+				}
 				spreadSome(j)
 			}
 			uses.adjust(s.Seed, j)

@@ -78,7 +78,7 @@ func (t *Twin) money(c *bank.Cheque, outcast func(grid.SiteID) bool) []lie {
 	return lies
 }
 
-// once has a cheque be paid, and credits be transferred, twice each.
+// once has a cheque be paid, and credits be transferred, twice each, and then all that is left be drawn.
 func (t *Twin) once(c *bank.Cheque) error {
 	l := t.Site.Desk().Ledger()
 	agreed := c.Ceiling / 2
@@ -105,6 +105,19 @@ func (t *Twin) once(c *bank.Cheque) error {
 		case l.Last() != last+1:
 			return fmt.Errorf("a transfer was asked for, perhaps twice, and the bank has written down %d", l.Last()-last)
 		}
+	}
+	return t.drawAll(c.Payer, c.Payee)
+}
+
+// drawAll has a site draw a cheque over all that it has.
+func (t *Twin) drawAll(payer, payee grid.SiteID) error {
+	b, _ := t.Site.Desk().Ledger().Balance(payer)
+	if b.Settled <= 0 || b.Settled > grid.CreditsMax {
+		return nil
+	}
+	a, there := answer[*bank.Drawn](t.hear(payer, &bank.Draw{Task: t.task(), Payee: payee, Ceiling: b.Settled, Lifetime: grid.Hour}))
+	if there && a.Refusal == bank.NoFunds {
+		return fmt.Errorf("%s draws all of the %v that it has, and the bank says: %v", payer, b.Settled, a.Refusal)
 	}
 	return nil
 }
