@@ -12,13 +12,14 @@ func mutants() subject {
 	return subject{
 		name: "mutants", title: "Bugs planted on purpose", takes: "hours",
 		intro: "Slips are made in the code, one at a time, and the tests look for them. [mutants.md](../mutants.md) says how, and how to plant another. " +
-			"A bug that nothing sees ends the command with an error, and this page could not be written.",
+			"A bug that nothing sees ends the command with an error, and this page could not be written. What looked, and what it found, is kept with " +
+			"the tree, a line each with the commit in which it looked; the command looks for what is missing there.",
 		parts: []part{planted{
 			title: "What saw them",
 			text: "Bugs by the package that has them, and how many of them each kind of test saw, out of those that it could meet; chaos within " +
 				"200 seeds of six sites and two hours. End-to-end is only tried on what nothing else saw. " +
 				"What an earlier run has found of the same patch counts.",
-			command: "go run ./test/mutants",
+			command: "go run ./test/mutants -results test/mutants/results.jsonl",
 		}},
 	}
 }
