@@ -98,6 +98,12 @@ func JobID(site int, number int64) grid.JobID {
 	return grid.JobID{Hi: mix(key), Lo: key}
 }
 
+// Origin returns the index of a job's site, below 2^23 - 1, and its number there, of an identity
+// that JobID gave it.
+func Origin(id grid.JobID) (site int, number int64) {
+	return int(id.Lo>>41) - 1, int64(id.Lo & (1<<41 - 1))
+}
+
 // mix is the finaliser of SplitMix64 (Steele, Lea and Flood 2014): a bijection
 // after which neighbouring keys share nothing, so short prefixes of IDs differ.
 func mix(x uint64) uint64 {

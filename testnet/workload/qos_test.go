@@ -112,6 +112,9 @@ func TestJobIDs(t *testing.T) {
 			if id.IsZero() || seen[id] {
 				t.Fatalf("site %d job %d: %v is zero or taken", site, number, id)
 			}
+			if s, n := Origin(id); s != site || n != number {
+				t.Fatalf("site %d job %d: %v is of job %d of site %d", site, number, id, n, s)
+			}
 			seen[id] = true
 			short[id.Short()] = true
 		}
@@ -124,6 +127,9 @@ func TestJobIDs(t *testing.T) {
 		if id.IsZero() {
 			t.Errorf("%v is zero", id)
 		}
+	}
+	if s, n := Origin(JobID(1<<23-2, 1<<40)); s != 1<<23-2 || n != 1<<40 {
+		t.Errorf("the last job of the last site is job %d of site %d", n, s)
 	}
 	// IDs are kept in stores: they must not change from version to version.
 	if got, want := JobID(3, 4).String(), "jfe64jryv3m08000100000000g"; got != want {

@@ -117,7 +117,7 @@ func (f features) tell(seed uint64, at int, c *site.Config, sites int, id func(i
 		c.Record.Lifetime = record.LifetimeDefault
 	}
 	if f.hits(seed, "most", of) {
-		c.Lease.Most = mostLent(c.Processors, roll(seed, "lends most", of, 4))
+		c.Lease.Most = mostLent(seed, of, c.Processors)
 	}
 	if f.hits(seed, "thrift", of) {
 		c.Lease.Pay = thrifts[roll(seed, "pays", of, uint64(len(thrifts)))]
@@ -175,8 +175,9 @@ const lentLeast = dividedMax / 2
 
 // mostLent is how many processors a site lends at most whose owner bounds that: a quarter of them,
 // or as few as a few requests at once exceed.
-func mostLent(processors int64, lot uint64) int64 {
-	return max([...]int64{processors / 4, processors / 16, 2 * lentLeast, lentLeast}[lot%4], lentLeast)
+func mostLent(seed, of uint64, processors int64) int64 {
+	bounds := [...]int64{processors / 4, processors / 16, 2 * lentLeast, lentLeast}
+	return max(bounds[roll(seed, "lends most", of, uint64(len(bounds)))], lentLeast)
 }
 
 // thrifts are the highest prices that a site pays for a lease which does not pay any: what it charges
@@ -200,8 +201,8 @@ func (f features) group(b *federation.Builder) {
 
 // arrayOf makes a job one of an array, of those that its home gets one after the other.
 func arrayOf(j *grid.Job) {
-	number := j.ID.Lo & (1<<41 - 1)
-	index := int64(number % arrayJobs)
+	_, number := workload.Origin(j.ID)
+	index := number % arrayJobs
 	j.Array = &grid.Array{ID: grid.JobID{Hi: 1, Lo: j.ID.Lo - uint64(index)}, Index: index, Count: arrayJobs, Max: arrayJobs - 1, Step: 1, Most: arrayMost}
 	j.User, j.Name = "many", fmt.Sprintf("array[%d]", index)
 }
@@ -250,11 +251,11 @@ const lingerMost = 5 * grid.Second
 func (f features) adjust(seed uint64, j *grid.Job) {
 	of := j.ID.Lo
 	terms := new(grid.Terms)
-	home, number := homeOf(j), of&(1<<41-1)
+	home, number := workload.Origin(j.ID)
 	if f.hits(seed, "after", of) && number > 3 {
 		terms.Drop, terms.Any = true, roll(seed, "any", of, 2) == 0
 		for range 1 + roll(seed, "after", of, 2) {
-			earlier := workload.JobID(home, int64(number-1-roll(seed, "earlier", of+uint64(len(terms.After))<<50, 3)))
+			earlier := workload.JobID(home, number-1-int64(roll(seed, "earlier", of+uint64(len(terms.After))<<50, 3)))
 			terms.After = append(terms.After, grid.Dependency{
 				Condition: grid.AfterOK + grid.Condition(roll(seed, "condition", of, 4)), Job: earlier,
 			})
@@ -305,9 +306,6 @@ func (f features) reads(seed uint64, j *grid.Job) {
 		j.Inputs = append(j.Inputs, grid.DataSet{Name: name, Size: size})
 	}
 }
-
-// homeOf returns the site of a job, by its ID (workload.JobID).
-func homeOf(j *grid.Job) int { return int(j.ID.Lo>>41) - 1 }
 
 // wishes returns what the owner of a job will want of it.
 func (f features) wishes(seed uint64, j *grid.Job, at int) (list []Wish) {

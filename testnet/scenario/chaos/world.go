@@ -141,7 +141,7 @@ func chaosFeed(s *Script, f *federation.Builder, uses features) (*feed, error) {
 				j.Deadline, j.Budget = grid.Never, grid.NoBudget
 			}
 			if s.Lend {
-				if !uses.hits(s.Seed, "thrift", uint64(homeOf(j))) {
+				if home, _ := workload.Origin(j.ID); !uses.hits(s.Seed, "thrift", uint64(home)) {
 					divideSome(j, f)
 				}
 				spreadSome(j)

@@ -112,9 +112,6 @@ func (t *Twin) once(c *bank.Cheque) error {
 // drawAll has a site draw a cheque over all that it has.
 func (t *Twin) drawAll(payer, payee grid.SiteID) error {
 	b, _ := t.Site.Desk().Ledger().Balance(payer)
-	if b.Settled <= 0 || b.Settled > grid.CreditsMax {
-		return nil
-	}
 	a, there := answer[*bank.Drawn](t.hear(payer, &bank.Draw{Task: t.task(), Payee: payee, Ceiling: b.Settled, Lifetime: grid.Hour}))
 	if there && a.Refusal == bank.NoFunds {
 		return fmt.Errorf("%s draws all of the %v that it has, and the bank says: %v", payer, b.Settled, a.Refusal)
