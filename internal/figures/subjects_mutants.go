@@ -17,8 +17,7 @@ func mutants() subject {
 		parts: []part{planted{
 			title: "What saw them",
 			text: "Bugs by the package that has them, and how many of them each kind of test saw, out of those that it could meet; chaos within " +
-				"200 seeds of six sites and two hours. End-to-end is only tried on what nothing else saw. " +
-				"What an earlier run has found of the same patch counts.",
+				"200 seeds of six sites and two hours. End-to-end is only tried on what nothing else saw.",
 			command: "go run ./test/mutants -results test/mutants/results.jsonl",
 		}},
 	}
