@@ -42,12 +42,13 @@ type Observer struct {
 	Event  func(now grid.Time, site int, e *grid.Event) // a site told it
 	Answer func(now grid.Time, site int, a grid.Answer) // a site answered it
 	Send   func(now grid.Time, from int, to grid.SiteID, m grid.Message)
-	Start  func(now grid.Time, x *Execution)             // an execution has started
-	End    func(now grid.Time, x *Execution)             // an execution has ended
-	Ready  func(now grid.Time, site int, id grid.TaskID) // a squad can be started there at once
-	Turn   func(now grid.Time, site int)                 // a site has had its Tick and is at rest
-	Fault  func(now grid.Time, f *Fault)                 // a fault strikes
-	Step   func(now grid.Time, site int, by grid.Time)   // the clock of a daemon that starts has jumped
+	Start  func(now grid.Time, x *Execution)               // an execution has started
+	End    func(now grid.Time, x *Execution)               // an execution has ended
+	Ready  func(now grid.Time, site int, id grid.TaskID)   // a squad can be started there at once
+	Expel  func(now grid.Time, site int, x grid.Expulsion) // a site takes nothing of another one any more
+	Turn   func(now grid.Time, site int)                   // a site has had its Tick and is at rest
+	Fault  func(now grid.Time, f *Fault)                   // a fault strikes
+	Step   func(now grid.Time, site int, by grid.Time)     // the clock of a daemon that starts has jumped
 }
 
 // Config of a virtual network. The zero value is a perfect network without faults.

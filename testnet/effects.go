@@ -123,6 +123,7 @@ func (l *lane) carry(s int32, e grid.Effect, out *grid.Outbox) {
 		l.wires.attend(s, out.Attended[e.Index])
 	case grid.EffectExpel: // the site itself hears nobody whom it has expelled
 		l.members[s].trace.effect(s, e.Kind, 0)
+		l.tellExpel(s, out.Expelled[e.Index])
 	case grid.EffectTell:
 		event := &out.Events[e.Index]
 		l.members[s].trace.effect(s, e.Kind, uint64(event.Kind))

@@ -93,6 +93,15 @@ func (l *lane) tellReady(s int32, id grid.TaskID) {
 	}
 }
 
+// tellExpel says that a site takes nothing of another one any more.
+func (l *lane) tellExpel(s int32, x grid.Expulsion) {
+	for i := range l.observers {
+		if f := l.observers[i].Expel; f != nil {
+			l.between(func(now grid.Time) { f(now, int(s), x) })
+		}
+	}
+}
+
 // tellTurn says that a site has had its Tick.
 func (l *lane) tellTurn(s int32) {
 	for i := range l.observers {

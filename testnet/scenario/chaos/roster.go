@@ -25,8 +25,9 @@ import (
 //   - none is placed at one;
 //   - none of one is started, but on processors that it has borrowed already;
 //
-// and for members that do not tell each other all the time which lists they have: who has missed
-// the news of one hears of it in no other way.
+// for members that do not tell each other all the time which lists they have: who has missed the news
+// of one hears of it in no other way; and for those that expel who is revoked and do not tell it why:
+// it hears no gossip about itself.
 type roster struct {
 	n      *testnet.Network
 	home   *member.Household
@@ -46,9 +47,10 @@ type roster struct {
 
 // rosterCounts is what a run has seen of memberships.
 type rosterCounts struct {
-	Renewed int64 `json:"renewed"` // certificates, before they ended
-	Late    int64 `json:"late"`    // renewed after that
-	Revoked int64 `json:"revoked"` // sites
+	Renewed  int64 `json:"renewed"`  // certificates, before they ended
+	Late     int64 `json:"late"`     // renewed after that
+	Revoked  int64 `json:"revoked"`  // sites
+	Expelled int64 `json:"expelled"` // by others, as they learned of it
 }
 
 // lasts is for how long a certificate is good that does not end within a run.
@@ -192,6 +194,11 @@ func (r *roster) watch(n *testnet.Network, c *testnet.Checker) {
 				r.told[f.Sites[0]] = now
 			}
 		},
+		Expel: func(_ grid.Time, at int, x grid.Expulsion) {
+			if r.untold(at, x) {
+				c.Violated("%s expels %s, which is revoked, and does not show it the list", n.ID(at), x.Site)
+			}
+		},
 		Event: func(_ grid.Time, at int, e *grid.Event) {
 			if e.Kind == grid.JobPlaced && e.Site != n.ID(at) && r.knows(at, e.Site) {
 				c.Violated("job %s is placed at %s, and its home knows that this is a member no longer", e.Job.ID, e.Site)
@@ -203,6 +210,29 @@ func (r *roster) watch(n *testnet.Network, c *testnet.Checker) {
 			}
 		},
 	})
+}
+
+// untold reports whether a site of which another one has just learned that it is revoked is expelled
+// without a word: to who is revoked itself nobody is a member, and nobody hears it.
+func (r *roster) untold(at int, x grid.Expulsion) bool {
+	of, known := r.n.Index(x.Site)
+	s, up := scenario.SiteAt(r.n, at)
+	if !known || !up || s.Roll().Excluded() || !s.Roll().Revoked().Has(r.latest[of]) {
+		return false
+	}
+	r.counts.Expelled++
+	return !shows(x.Last, r.latest[of])
+}
+
+// shows reports whether a message is a list that revokes a member.
+func shows(last grid.Message, m *member.Member) bool {
+	told, yes := last.(*member.Revocations)
+	if !yes {
+		return false
+	}
+	list := member.NewRevoked()
+	_, err := list.Add(told.List)
+	return err == nil && list.Has(m)
 }
 
 // tellMost is for how long a member says nothing at most, by a clock that is slewed and drifts.

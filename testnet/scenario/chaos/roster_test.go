@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"gridnode/grid"
+	"gridnode/node/member"
 )
 
 // TestMembers: memberships end, are renewed in time or late, and are revoked, of banks, too,
@@ -23,9 +24,9 @@ func TestMembers(t *testing.T) {
 	for seed := range uint64(6) {
 		hash, c := run(seed)
 		hashes[hash] = true
-		sum = rosterCounts{sum.Renewed + c.Renewed, sum.Late + c.Late, sum.Revoked + c.Revoked}
+		sum = rosterCounts{sum.Renewed + c.Renewed, sum.Late + c.Late, sum.Revoked + c.Revoked, sum.Expelled + c.Expelled}
 	}
-	if sum.Renewed == 0 || sum.Late == 0 || sum.Revoked == 0 {
+	if sum.Renewed == 0 || sum.Late == 0 || sum.Revoked == 0 || sum.Expelled == 0 {
 		t.Errorf("%+v: not all was tried", sum)
 	}
 	if again, _ := run(5); !hashes[again] || len(hashes) != 6 {
@@ -57,6 +58,33 @@ func TestMembersAreDrawn(t *testing.T) {
 			if w.Span != lasts {
 				t.Errorf("seed %d: the last certificate of site %d ends after %v", seed, at, w.Span)
 			}
+		}
+	}
+}
+
+// TestShows: who is expelled is told why by a list that revokes it, and by nothing else.
+func TestShows(t *testing.T) {
+	r, err := newRoster(&Script{Config: Config{Sites: 2}}, features{"revoke": 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	list, err := r.home.Revoke(nil, grid.Hour, r.all[0]...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, tt := range []struct {
+		name string
+		last grid.Message
+		of   int
+		want bool
+	}{
+		{"its list", &member.Revocations{List: list}, 0, true},
+		{"a list of others", &member.Revocations{List: list}, 1, false},
+		{"another message", &member.Digest{}, 0, false},
+		{"nothing", nil, 0, false},
+	} {
+		if got := shows(tt.last, r.latest[tt.of]); got != tt.want {
+			t.Errorf("%s shows why: %t", tt.name, got)
 		}
 	}
 }
