@@ -142,6 +142,7 @@ type owners struct {
 	guests      *owner.Guests
 	names       *owner.Names
 	invitations *owner.Invitations // nil: the federation is open
+	namesakes   *owner.Namesakes   // nil: nobody may invite
 }
 
 // ownerCounts is what a run has seen of that.
@@ -150,10 +151,11 @@ type ownerCounts struct {
 	Guests      owner.GuestCounts      `json:"guests"`
 	Names       owner.NameCounts       `json:"names"`
 	Invitations owner.InvitationCounts `json:"invitations"`
+	Namesakes   owner.NamesakeCounts   `json:"namesakes"`
 }
 
 // watchOwners begins to watch.
-func watchOwners(n *testnet.Network, c *testnet.Checker, alive *aliveWatch, certain bool, config func(at int) site.Config) (o owners, err error) {
+func watchOwners(n *testnet.Network, c *testnet.Checker, alive *aliveWatch, certain bool, config func(at int) site.Config) (o owners) {
 	sight := owner.Sight{
 		N: n, Checks: c, Certain: certain, Set: alive.clocks.set,
 		Whole: func(now grid.Time, at int, span grid.Time) bool {
@@ -166,9 +168,12 @@ func watchOwners(n *testnet.Network, c *testnet.Checker, alive *aliveWatch, cert
 	}
 	o.data, o.guests, o.names = owner.NewData(sight), owner.NewGuests(sight), owner.NewNames(sight, names)
 	if alive.roster != nil {
-		o.invitations, err = owner.NewInvitations(sight, alive.roster.invited)
+		o.invitations = owner.NewInvitations(sight, alive.roster.invited)
+		if alive.roster.issuer != nil {
+			o.namesakes = owner.NewNamesakes(sight, alive.roster.certifies)
+		}
 	}
-	return o, err
+	return o
 }
 
 // counts returns what was seen.
@@ -176,6 +181,9 @@ func (o *owners) counts() ownerCounts {
 	c := ownerCounts{Data: o.data.Counts(), Guests: o.guests.Counts(), Names: o.names.Counts()}
 	if o.invitations != nil {
 		c.Invitations = o.invitations.Counts()
+	}
+	if o.namesakes != nil {
+		c.Namesakes = o.namesakes.Counts()
 	}
 	return c
 }
@@ -199,6 +207,10 @@ func (o *owners) say(n *testnet.Network, w *Wish, healed grid.Time) error {
 		case WishInvite:
 			if o.invitations != nil {
 				o.invitations.Do(n.Now(), w.Site, w.Which)
+			}
+		case WishNamesakes:
+			if o.namesakes != nil {
+				o.namesakes.Do(w.Site, w.Which)
 			}
 		default:
 			if set, closed := o.data.Do(w.Site, w.Which); closed {

@@ -32,6 +32,7 @@ type roster struct {
 	n      *testnet.Network
 	home   *member.Household
 	random io.Reader // of certificates
+	papers io.Reader // … that members give to strangers out of a run
 	keys   []ed25519.PublicKey
 	ids    []grid.SiteID
 	latest []*member.Member // what the root says of each site
@@ -70,7 +71,7 @@ func newRoster(s *Script, uses features) (*roster, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &roster{home: home, random: random, gone: make(map[int]grid.Time), told: make([]grid.Time, s.Sites), timed: !s.sets(), all: make([][]member.Serial, s.Sites)}
+	r := &roster{home: home, random: random, papers: rand.NewChaCha8(sha256.Sum256(root[:])), gone: make(map[int]grid.Time), told: make([]grid.Time, s.Sites), timed: !s.sets(), all: make([][]member.Serial, s.Sites)}
 	var privates []ed25519.PrivateKey
 	for i := range s.Sites {
 		seed := sha256.Sum256(binary.BigEndian.AppendUint64(binary.BigEndian.AppendUint64([]byte("chaos member "), s.Seed), uint64(i)))
@@ -149,6 +150,15 @@ func (r *roster) invites(at int, c *site.Config) {
 // invited returns what a site has made of a stranger by a certificate.
 func (r *roster) invited(at int, certificate []byte, id grid.SiteID, now grid.Time) (*member.Member, error) {
 	return r.home.Federation.Verify(append(slices.Clone(certificate), r.issuer[at].Certificate.Raw...), id, now)
+}
+
+// certifies returns what a member makes of a stranger, as a site sees it whose clock shows now.
+func (r *roster) certifies(by int, g member.Grant, stranger grid.SiteID, now grid.Time) (*member.Member, error) {
+	certificate, err := r.issuer[by].Issue(r.papers, g)
+	if err != nil {
+		return nil, err
+	}
+	return r.invited(by, certificate, stranger, now)
 }
 
 // id returns how a site is called by others: by its key, if it has one.

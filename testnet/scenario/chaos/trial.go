@@ -151,9 +151,7 @@ func (t *trial) run(ctx context.Context) (*measure.Result, error) {
 	}
 	rest := restWatch{n: n, sites: []func(int) error{money.unsettled, lent.left, bound.left}, all: []func() error{money.committed, lent.pilots, t.roster.unheard}}
 	t.roster.giveUp(federation.Warmup + t.span + grid.Minute)
-	if t.owners, err = watchOwners(n, watch, alive, faults["loss"] == 0, f.SiteConfig); err != nil {
-		return nil, err
-	}
+	t.owners = watchOwners(n, watch, alive, faults["loss"] == 0, f.SiteConfig)
 	aimed := t.provoke(faults, uses, f.Sites)
 	if t.tape != nil {
 		t.tape.hear(n)
@@ -301,7 +299,7 @@ func (t *trial) wish(w Wish) {
 		}
 		t.accounts.say(&w)
 		return
-	case WishData, WishFind, WishInvite, WishDetain:
+	case WishData, WishFind, WishInvite, WishNamesakes, WishDetain:
 		if !w.among(t.n.Len()) {
 			break
 		}

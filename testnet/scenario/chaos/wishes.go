@@ -28,7 +28,7 @@ type Wish struct {
 	Span       grid.Time `json:"span,omitempty"`       // of WishLease, WishRenew, WishHold, WishDrain, WishBan, WishDetain, WishCertify: microseconds; of WishTransfer after which it is said again; 0: it is not
 
 	// Which is, of WishReturn, WishRenew and WishRecall, by this number modulo theirs, which of the leases that the
-	// site has then, or borrows, or lends to the other one; of WishPrice the price; of WishRevoke whether another site misses the news; of WishLink the change less one; of WishTransfer micro-credits; of WishAccount how many transactions are shown; of WishAsk, WishForge, WishLie, WishRumour, WishData, WishDetain, WishFind and WishInvite what.
+	// site has then, or borrows, or lends to the other one; of WishPrice the price; of WishRevoke whether another site misses the news; of WishLink the change less one; of WishTransfer micro-credits; of WishAccount how many transactions are shown; of WishAsk, WishForge, WishLie, WishRumour, WishData, WishDetain, WishFind, WishInvite and WishNamesakes what.
 	Which uint64 `json:"which,omitempty"`
 	Force bool   `json:"force,omitempty"` // of WishReturn
 }
@@ -54,10 +54,11 @@ const (
 
 	WishAsk WishKind = "ask" // what sites there are
 
-	WishData   WishKind = "data"   // the site holds a data set, or does not, or is asked who does
-	WishFind   WishKind = "find"   // which site is called so
-	WishInvite WishKind = "invite" // the site invites somebody, or somebody asks to be certified
-	WishDetain WishKind = "detain" // a job of another site that waits here is held for a while, or ends
+	WishData      WishKind = "data"      // the site holds a data set, or does not, or is asked who does
+	WishFind      WishKind = "find"      // which site is called so
+	WishInvite    WishKind = "invite"    // the site invites somebody, or somebody asks to be certified
+	WishNamesakes WishKind = "namesakes" // the site meets two strangers of one name
+	WishDetain    WishKind = "detain"    // a job of another site that waits here is held for a while, or ends
 
 	WishTransfer WishKind = "transfer" // the site's credits become another one's
 	WishAccount  WishKind = "account"  // what is in the site's account

@@ -43,6 +43,18 @@ type stranger struct {
 	key ed25519.PublicKey
 }
 
+// newStranger returns one of several.
+func newStranger(of string, seed, number uint64) stranger {
+	secret := make([]byte, ed25519.SeedSize)
+	bytesOf(secret, of, seed+number)
+	key := ed25519.NewKeyFromSeed(secret).Public().(ed25519.PublicKey)
+	id, err := wire.SiteOf(key)
+	if err != nil {
+		panic(err) // the key is a good one
+	}
+	return stranger{id, key}
+}
+
 // slot is one of a few invitations that a site has given last.
 type slot struct {
 	at     int
@@ -76,22 +88,15 @@ const (
 )
 
 // NewInvitations begins to watch; check verifies what a site has certified.
-func NewInvitations(s Sight, check func(at int, certificate []byte, stranger grid.SiteID, now grid.Time) (*member.Member, error)) (*Invitations, error) {
+func NewInvitations(s Sight, check func(at int, certificate []byte, stranger grid.SiteID, now grid.Time) (*member.Member, error)) *Invitations {
 	w := &Invitations{
 		Sight: s, check: check, latest: make(map[slot]*invitation), invited: make(map[uint64]*invitation), applied: make(map[uint64]*application),
 	}
 	for number := range uint64(strangers) {
-		seed := make([]byte, ed25519.SeedSize)
-		bytesOf(seed, "stranger", s.N.Seed()+number)
-		key := ed25519.NewKeyFromSeed(seed).Public().(ed25519.PublicKey)
-		id, err := wire.SiteOf(key)
-		if err != nil {
-			return nil, err
-		}
-		w.strangers = append(w.strangers, stranger{id, key})
+		w.strangers = append(w.strangers, newStranger("stranger", s.N.Seed(), number))
 	}
 	s.N.Observe(testnet.Observer{Answer: w.answer, Fault: w.fault})
-	return w, nil
+	return w
 }
 
 // Counts returns what was seen.

@@ -6,6 +6,7 @@ import (
 	"gridnode/grid"
 	"gridnode/testnet"
 	"gridnode/testnet/draw"
+	"gridnode/testnet/scenario"
 )
 
 // Sight is what watchers see of a run.
@@ -31,6 +32,15 @@ func (s *Sight) all(now, span grid.Time) bool {
 	return true
 }
 
+// local returns what a site's clock shows.
+func (s *Sight) local(at int) grid.Time { return s.N.Clock(at).Local(s.N.Now()) }
+
+// excluded reports whether a site knows that it is revoked itself, or is down.
+func (s *Sight) excluded(at int) bool {
+	site, up := scenario.SiteAt(s.N, at)
+	return !up || site.Roll().Excluded()
+}
+
 // tokens is where the tokens of what owners say begin: no submission and no wish has one of them.
 const tokens = 1 << 61
 
@@ -40,6 +50,7 @@ const (
 	guestTokens
 	nameTokens
 	invitationTokens
+	namesakeTokens
 )
 
 // part takes a choice among so many from a number, and leaves the rest of it.
