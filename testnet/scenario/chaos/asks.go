@@ -143,6 +143,7 @@ type owners struct {
 	names       *owner.Names
 	invitations *owner.Invitations // nil: the federation is open
 	namesakes   *owner.Namesakes   // nil: nobody may invite
+	renewals    *owner.Renewals    // nil: nobody may invite
 }
 
 // ownerCounts is what a run has seen of that.
@@ -152,6 +153,7 @@ type ownerCounts struct {
 	Names       owner.NameCounts       `json:"names"`
 	Invitations owner.InvitationCounts `json:"invitations"`
 	Namesakes   owner.NamesakeCounts   `json:"namesakes"`
+	Renewals    owner.RenewalCounts    `json:"renewals"`
 }
 
 // watchOwners begins to watch.
@@ -171,6 +173,7 @@ func watchOwners(n *testnet.Network, c *testnet.Checker, alive *aliveWatch, cert
 		o.invitations = owner.NewInvitations(sight, alive.roster.invited)
 		if alive.roster.issuer != nil {
 			o.namesakes = owner.NewNamesakes(sight, alive.roster.certifies)
+			o.renewals = owner.NewRenewals(sight, alive.roster.invited)
 		}
 	}
 	return o
@@ -183,7 +186,7 @@ func (o *owners) counts() ownerCounts {
 		c.Invitations = o.invitations.Counts()
 	}
 	if o.namesakes != nil {
-		c.Namesakes = o.namesakes.Counts()
+		c.Namesakes, c.Renewals = o.namesakes.Counts(), o.renewals.Counts()
 	}
 	return c
 }
@@ -211,6 +214,10 @@ func (o *owners) say(n *testnet.Network, w *Wish, healed grid.Time) error {
 		case WishNamesakes:
 			if o.namesakes != nil {
 				o.namesakes.Do(w.Site, w.Which)
+			}
+		case WishRemain:
+			if o.renewals != nil {
+				o.renewals.Do(w.Site, w.Which)
 			}
 		default:
 			if set, closed := o.data.Do(w.Site, w.Which); closed {

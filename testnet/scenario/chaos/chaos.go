@@ -98,7 +98,8 @@ type Config struct {
 	//	expire     share of sites whose certificates end, and are renewed, some of them late
 	//	revoke     … that are revoked, half of all at most
 	//	invite     invitations, and strangers who ask to be certified, some without one, per site and
-	//	           hour; more than 0: strangers of one name come, too. With one of these three the federation has a root
+	//	           hour; more than 0: strangers of one name come, and some have their certificates renewed,
+	//	           too. With one of these three the federation has a root
 	Features string `json:"features"`
 
 	// Lend lets sites lend processors to each other: by load, in a hierarchy, for what a job

@@ -330,7 +330,7 @@ func (f features) wishes(seed uint64, j *grid.Job, at int) (list []Wish) {
 // drawOwners has the owners of sites drain them, change their prices and their links, and give leases back, or
 // want them back.
 func (f features) drawOwners(seed uint64, sites []workload.Site, span grid.Time) (drawn []Wish) {
-	for _, kind := range []WishKind{WishDrain, WishPrice, WishLink, WishReturn, WishData, WishFind, WishInvite, WishNamesakes} {
+	for _, kind := range []WishKind{WishDrain, WishPrice, WishLink, WishReturn, WishData, WishFind, WishInvite, WishNamesakes, WishRemain} {
 		pcg := draw.PCG(seed, grid.SiteID(kind), draw.ForJobs)
 		for range int(f.times(kind)*float64(len(sites))*span.Seconds()/3600 + 0.5) {
 			w := Wish{Kind: kind, Site: int(draw.Uniform(pcg, uint64(len(sites))))}
@@ -358,14 +358,21 @@ func (f features) drawOwners(seed uint64, sites []workload.Site, span grid.Time)
 
 // times returns how often an hour the owner of a site, or who comes to it, does something.
 func (f features) times(kind WishKind) float64 {
-	if kind == WishNamesakes {
+	switch kind {
+	case WishNamesakes:
 		return f["invite"] / namesakesEach
+	case WishRemain:
+		return f["invite"] / remainEach
 	}
 	return f[string(kind)]
 }
 
-// namesakesEach is how many invitations, and applications, come for two strangers of one name.
-const namesakesEach = 2
+// So many invitations, and applications, come for two strangers of one name, and for one whose
+// certificate is renewed.
+const (
+	namesakesEach = 2
+	remainEach    = 8
+)
 
 // drawSets has each site hold some data sets from the beginning.
 func drawSets(seed uint64, sites int) (drawn []Wish) {

@@ -34,6 +34,24 @@ func TestMembers(t *testing.T) {
 	}
 }
 
+// TestStrangers: those who are invited remain members for as long as they come in time, and a name is
+// one member's, under faults: all that is looked at happens.
+func TestStrangers(t *testing.T) {
+	cfg := Default()
+	cfg.Sites, cfg.Hours, cfg.Faults, cfg.Features = 6, 1.5, "loss,daemon,torn,partition,coincide", "invite,expire"
+	r, err := Run(t.Context(), cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := r.Config.(*chaosReport).Owners
+	if c.Namesakes.In == 0 || c.Namesakes.Out == 0 {
+		t.Errorf("namesakes: %+v", c.Namesakes)
+	}
+	if c.Renewals.Renewed == 0 || c.Renewals.Ended == 0 {
+		t.Errorf("renewals: %+v", c.Renewals)
+	}
+}
+
 // TestMembersAreDrawn: of what a seed has happen, half of the sites are left, and every
 // certificate that ends within the run is followed by one that does not.
 func TestMembersAreDrawn(t *testing.T) {

@@ -299,7 +299,7 @@ func (t *trial) wish(w Wish) {
 		}
 		t.accounts.say(&w)
 		return
-	case WishData, WishFind, WishInvite, WishNamesakes, WishDetain:
+	case WishData, WishFind, WishInvite, WishNamesakes, WishRemain, WishDetain:
 		if !w.among(t.n.Len()) {
 			break
 		}

@@ -28,7 +28,7 @@ type Wish struct {
 	Span       grid.Time `json:"span,omitempty"`       // of WishLease, WishRenew, WishHold, WishDrain, WishBan, WishDetain, WishCertify: microseconds; of WishTransfer after which it is said again; 0: it is not
 
 	// Which is, of WishReturn, WishRenew and WishRecall, by this number modulo theirs, which of the leases that the
-	// site has then, or borrows, or lends to the other one; of WishPrice the price; of WishRevoke whether another site misses the news; of WishLink the change less one; of WishTransfer micro-credits; of WishAccount how many transactions are shown; of WishAsk, WishForge, WishLie, WishRumour, WishData, WishDetain, WishFind, WishInvite and WishNamesakes what.
+	// site has then, or borrows, or lends to the other one; of WishPrice the price; of WishRevoke whether another site misses the news; of WishLink the change less one; of WishTransfer micro-credits; of WishAccount how many transactions are shown; of WishAsk, WishForge, WishLie, WishRumour, WishData, WishDetain, WishFind, WishInvite, WishNamesakes and WishRemain what.
 	Which uint64 `json:"which,omitempty"`
 	Force bool   `json:"force,omitempty"` // of WishReturn
 }
@@ -58,6 +58,7 @@ const (
 	WishFind      WishKind = "find"      // which site is called so
 	WishInvite    WishKind = "invite"    // the site invites somebody, or somebody asks to be certified
 	WishNamesakes WishKind = "namesakes" // the site meets two strangers of one name
+	WishRemain    WishKind = "remain"    // somebody whom the site invites has its certificate renewed, some for long
 	WishDetain    WishKind = "detain"    // a job of another site that waits here is held for a while, or ends
 
 	WishTransfer WishKind = "transfer" // the site's credits become another one's

@@ -51,6 +51,7 @@ const (
 	nameTokens
 	invitationTokens
 	namesakeTokens
+	renewalTokens
 )
 
 // part takes a choice among so many from a number, and leaves the rest of it.
