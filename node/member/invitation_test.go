@@ -141,3 +141,22 @@ func TestNewerListCounts(t *testing.T) {
 		t.Errorf("revoked: beta %v, gamma %v; want what the newer list names", r.Has(w.members["beta"]), r.Has(w.members["gamma"]))
 	}
 }
+
+// TestLatestInvitation: of several invitations that a site has used the one counts whose certificates
+// last the longest, whatever their IDs are.
+func TestLatestInvitation(t *testing.T) {
+	o := newOffice(t, newTown(t).fed, "self", nil)
+	for number, until := range []grid.Time{20, 40, 40, 30} {
+		id := InvitationID{byte(number)}
+		o.roll.invited[id] = &Invitation{ID: id, Site: "a", Until: until}
+	}
+	o.roll.invited[InvitationID{9}] = &Invitation{ID: InvitationID{9}, Site: "b", Until: 90}
+	for range 20 {
+		if got := o.roll.Invited("a"); got == nil || got.ID != (InvitationID{1}) {
+			t.Fatalf("%+v, want the first of those that last until 40", got)
+		}
+	}
+	if got := o.roll.Invited("c"); got != nil {
+		t.Errorf("%+v of who has used none", got)
+	}
+}

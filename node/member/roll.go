@@ -428,14 +428,15 @@ func (r *Roll) renew(now grid.Time, in *Renew, out *grid.Outbox) ([]byte, error)
 	return certificate, nil
 }
 
-// Invited returns the invitation that a site has used, nil if there is none.
-func (r *Roll) Invited(site grid.SiteID) *Invitation {
-	for _, i := range r.invited {
-		if i.Site == site {
-			return i
+// Invited returns the invitation that a site has used, nil if there is none; of several the one whose
+// certificates last the longest.
+func (r *Roll) Invited(site grid.SiteID) (latest *Invitation) {
+	for _, i := range r.Invitations() {
+		if i.Site == site && (latest == nil || i.Until > latest.Until) {
+			latest = i
 		}
 	}
-	return nil
+	return latest
 }
 
 // Member returns a member that was met, or nil.
