@@ -118,6 +118,15 @@ func TestCheckersSee(t *testing.T) {
 		want     string // in the violation
 	}{
 		{"a lease is not saved", "none", unsaved(lease.RecordPrefix), "has not saved what it is: lease"},
+		{"what is asked for fits no message", "none", func() func(out *grid.Outbox) {
+			return func(out *grid.Outbox) {
+				for i := range out.Sends {
+					if m, yes := out.Sends[i].Message.(*lease.Request); yes {
+						m.TTL = -1
+					}
+				}
+			}
+		}, "what does not arrive"},
 		{"a bill is not saved", "none", unsaved("bank/bill/"), "has not saved what it is: bank/bill/"},
 		{"a decision is not saved", "none", unsaved("coalloc/"), "is not saved"},
 		{"a claim at home is not saved", "none", unsaved("coalloc-home/"), "is not saved"},

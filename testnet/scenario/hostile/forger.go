@@ -154,7 +154,7 @@ func (f *forger) repeat() forgery {
 func (f *forger) relay() forgery {
 	kind := grid.Kind(1 + f.rng.IntN(wire.KindMax-1))
 	h, ok := f.overheard(kind)
-	if !ok || f.t.codecs[kind] == nil {
+	if !ok || f.t.codec[kind] == nil {
 		return forgery{}
 	}
 	return forgery{"any: of another site", f.victim(), copyOf(h.message)}

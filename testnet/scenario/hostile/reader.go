@@ -1,56 +1,11 @@
 package hostile
 
 import (
-	"bufio"
-	"bytes"
-
-	"gridnode/coalloc/dataset"
 	"gridnode/directory"
-	"gridnode/directory/record"
-	"gridnode/directory/sibling"
 	"gridnode/grid"
-	"gridnode/internal/wire"
-	"gridnode/lease"
-	"gridnode/market"
-	"gridnode/market/bank"
-	"gridnode/market/fee"
-	"gridnode/node/member"
 	"gridnode/testnet"
 	"gridnode/testnet/scenario"
 )
-
-// codecs returns the protocols of real nodes, by the kinds of their messages.
-func codecs(f *member.Federation) map[grid.Kind]*wire.Protocol {
-	by := make(map[grid.Kind]*wire.Protocol)
-	for _, p := range []*wire.Protocol{
-		&market.Protocol, &directory.Protocol, &lease.Protocol, &bank.Protocol, &fee.Protocol, &dataset.Protocol,
-		&sibling.Protocol, &record.Protocol, member.NewProtocol(f),
-	} {
-		for kind := range p.Decoders {
-			by[kind] = p
-		}
-	}
-	return by
-}
-
-// travel returns a message as it arrives: encoded by who sends it, decoded and verified by who
-// receives it. The error is the decoder's.
-func (t *town) travel(from grid.SiteID, message grid.Message) (grid.Message, error) {
-	p := t.codecs[message.MessageKind()]
-	m, ok := message.(wire.Message)
-	if p == nil || !ok {
-		return nil, wire.Malformed("kind %d is of no protocol", message.MessageKind())
-	}
-	frame, err := wire.Encode(m)
-	if err != nil {
-		return nil, err
-	}
-	body, err := wire.ReadFrame(bufio.NewReader(bytes.NewReader(frame)))
-	if err != nil {
-		return nil, err
-	}
-	return p.Decode(from, body)
-}
 
 // hook stands around a site: it reads what hostile members say as a node does, and what a
 // hostile one says is a lie.
@@ -85,7 +40,7 @@ func (r *reader) Step(now grid.Time, in grid.Input, out *grid.Outbox) {
 	}
 	what, forged := r.t.sealed[d.Message]
 	delete(r.t.sealed, d.Message)
-	message, err := r.t.travel(d.From, d.Message)
+	message, err := r.t.codec.Travel(d.From, d.Message)
 	if err != nil {
 		if forged {
 			f := r.t.forged[what]

@@ -48,7 +48,7 @@ type town struct {
 	seen    overheard            // by hostile members, who tell each other
 	forged  map[string]Forgeries // by what was forged
 	effects int64                // times that something forged had one
-	codecs  map[grid.Kind]*wire.Protocol
+	codec   scenario.Codec
 	sealed  map[grid.Message]string // messages under way that are forged, by what
 	list    *member.List            // of those that are revoked; nil: nobody is yet
 	awards  []award                 // the latest jobs of honest homes at other honest sites
@@ -65,7 +65,7 @@ func newTown(cfg Config) (*town, error) {
 		return nil, err
 	}
 	t.home, t.gone = home, make(map[int]grid.Time)
-	t.codecs = codecs(home.Federation)
+	t.codec = scenario.NewCodec(home.Federation)
 	t.Builder = &federation.Builder{
 		Config: testnet.Config{
 			Seed: cfg.Seed, Inputs: scenario.Inputs(), Link: testnet.Link{LatencyMin: 5 * grid.Millisecond, LatencyMax: 50 * grid.Millisecond},
