@@ -265,9 +265,10 @@ func (g *Gate) list(w *wait) {
 }
 
 // Audit returns which count of the gate is not what a recount of the live jobs gives, each with
-// whether it waits, or which job waits for nothing; nil: there is nothing of that kind. It is asked of
-// a gate at rest.
-func (g *Gate) Audit(live iter.Seq2[*grid.Job, bool]) error {
+// whether it waits, or which job waits for nothing at time now; nil: there is nothing of that kind. It is
+// asked of a gate at rest.
+func (g *Gate) Audit(now grid.Time, live iter.Seq2[*grid.Job, bool]) error {
+	g.now = max(g.now, now)
 	arrays, placed, waiting := make(map[grid.JobID]array), make(map[grid.JobID]*grid.Job), 0
 	for j, waits := range live {
 		if _, there := g.waits[j.ID]; there != waits {

@@ -350,10 +350,29 @@ func TestAuditOfIdle(t *testing.T) {
 		t.Fatal("a job goes that is held")
 	}
 	live := func(yield func(*grid.Job, bool) bool) { yield(j, true) }
-	if err := g.Audit(live); err != nil {
+	if err := g.Audit(0, live); err != nil {
 		t.Fatal(err)
 	}
-	if turn.Held = false; g.Audit(live) == nil {
+	if turn.Held = false; g.Audit(0, live) == nil {
 		t.Error("a job waits for nothing, and the audit does not say so")
+	}
+}
+
+// TestAuditOfInstants: so is one that waited for an instant which has passed.
+func TestAuditOfInstants(t *testing.T) {
+	w, g := newWard(), NewGate(nil)
+	j := &grid.Job{ID: grid.JobID{Lo: 1}, Terms: &grid.Terms{Begin: 10}}
+	turn := TurnOf(j)
+	g.Enter(j, true)
+	g.Wait(j, &turn, w)
+	if _, _, more := g.Next(0); more {
+		t.Fatal("a job goes before its time")
+	}
+	live := func(yield func(*grid.Job, bool) bool) { yield(j, true) }
+	if err := g.Audit(9, live); err != nil {
+		t.Errorf("before its time: %v", err)
+	}
+	if g.Audit(10, live) == nil {
+		t.Error("its time has come, and the audit does not say that it waits for nothing")
 	}
 }

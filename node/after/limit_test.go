@@ -68,7 +68,7 @@ func TestLimitsAgainstNaive(t *testing.T) {
 				w.state[id] = "goes"
 				w.mustFit(t, desk, cfg, now, j)
 			}
-			if err := g.Audit(w.going); err != nil {
+			if err := g.Audit(0, w.going); err != nil {
 				t.Fatal(err)
 			}
 			for _, user := range []string{"ann", "ben"} {

@@ -291,7 +291,7 @@ func Audit(now grid.Time, s *Site) error {
 	if err := s.jobs.audit(); err != nil {
 		return err
 	}
-	if err := s.jobs.gate.Audit(s.jobs.going); err != nil {
+	if err := s.jobs.gate.Audit(now, s.jobs.going); err != nil {
 		return err
 	}
 	if err := s.membership.audit(now); err != nil {
