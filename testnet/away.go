@@ -293,10 +293,23 @@ func (a *away) ready(id grid.TaskID) {
 }
 
 // AuditPilots returns what is wrong with the processors that a site keeps for borrowers, and
-// with its gangs (pilot.Core.Audit).
+// with its gangs (pilot.Core.Audit), and which it keeps for another span than it has granted.
 func AuditPilots(n *Network, site int) error {
-	if a := n.members[site].away; a != nil && a.core != nil {
-		return a.core.Audit(n.members[site].Clock.Local(n.now))
+	a := n.members[site].away
+	if a == nil || a.core == nil {
+		return nil
+	}
+	if err := a.core.Audit(n.members[site].Clock.Local(n.now)); err != nil {
+		return err
+	}
+	for key := range a.pilots {
+		borrower, until, kept := a.core.Kept(key)
+		if !kept {
+			continue
+		}
+		if held, active := n.members[site].core.(lender).PilotOf(borrower, key); active && until != held.Limit {
+			return fmt.Errorf("the pilot of lease %d of %s is kept until %v, and the lease lasts until %v", held.Number, held.Borrower, until, held.Limit)
+		}
 	}
 	return nil
 }

@@ -95,6 +95,15 @@ func (c *Core) Keeps() (keys []uint64) {
 	return keys
 }
 
+// Kept returns for whom the pilot of a grant is kept, and until when at the latest; ok is false if it is not.
+func (c *Core) Kept(key uint64) (borrower grid.SiteID, until grid.Time, ok bool) {
+	p := c.keeper.pilots[key]
+	if p == nil {
+		return "", 0, false
+	}
+	return p.borrower.id, p.until, true
+}
+
 // Session returns the number of the newest session of a borrower that has leases here, 0 if there
 // was none, and whether it is open.
 func (c *Core) Session(borrower grid.SiteID) (number uint64, open bool) {
