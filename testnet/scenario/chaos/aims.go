@@ -198,6 +198,28 @@ func (f features) placedElsewhere(t *trial, feature string, do func(now grid.Tim
 	}})
 }
 
+// holdMost is for how long a user holds a job at most, and holdNext within which time of the end of one of an
+// array the next one.
+const (
+	holdMost = 20 * grid.Minute
+	holdNext = 50 * grid.Millisecond
+)
+
+// holdNextOf has users hold half of the jobs of arrays as these are let go, which is when the one before has ended, until
+// faults end.
+func (f features) holdNextOf(t *trial) {
+	seed, end := t.script.Seed, federation.Warmup+t.span
+	t.n.Observe(testnet.Observer{Event: func(now grid.Time, home int, e *grid.Event) {
+		over := e.Kind == grid.JobFinished || e.Kind == grid.JobCancelled
+		if of := e.Job.ID.Lo; over && e.Job.Array != nil && now < end && roll(seed, "hold next", of, 2) == 0 {
+			t.wish(Wish{
+				Kind: WishHold, At: now + grid.Time(roll(seed, "held at", of, uint64(holdNext))), Site: home, Job: e.Job.ID.String(),
+				Span: grid.Second + grid.Time(roll(seed, "held", of, uint64(holdMost))),
+			})
+		}
+	}})
+}
+
 // detainMost is for how long an owner holds a job at most, and detainSoon within which time of its
 // placement he does.
 const (

@@ -83,7 +83,7 @@ type Config struct {
 	//	demand     … whose prices follow demand
 	//	queue      … whose queues are fcfs or titan
 	//	guests     … whose owners bound what other sites may have there
-	//	quota      … whose owners bound what each user may have
+	//	quota      … whose owners bound what each user may have, and some what he may spend
 	//	most       … that lend only some of their processors
 	//	gpus       … that have GPUs, which some of their jobs need
 	//	chain      … that borrow by load, in a line in which each asks the next one only, so that

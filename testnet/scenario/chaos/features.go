@@ -99,13 +99,15 @@ func (f features) tell(seed uint64, at int, c *site.Config, sites int, id func(i
 		c.Discipline = [...]site.Discipline{site.FCFS, site.TITAN}[roll(seed, "discipline", of, 2)]
 	}
 	if f.hits(seed, "guests", of) {
-		c.Guests.Rules = []guest.Rule{{Jobs: guestJobs, Processors: lentLeast, Lent: lentLeast, Price: 1500}}
+		most := guestBounds[roll(seed, "guests may have", of, uint64(len(guestBounds)))]
+		c.Guests.Rules = []guest.Rule{{Jobs: guestJobs, Processors: most.processors, Lent: most.lent, Price: 1500}}
 	}
 	if f.hits(seed, "quota", of) {
 		c.Coallocation.Queue.Max = quotaDivided[roll(seed, "divided", of, uint64(len(quotaDivided)))]
-		c.Users = &quota.Config{HalfLife: grid.Hour, Everyone: quota.Limits{
-			Running: quotaRunning, Processors: c.Processors,
-		}}
+		c.Users = &quota.Config{HalfLife: grid.Hour, Everyone: quotaOf(c)}
+		if spend := quotaSpends[roll(seed, "spends", of, uint64(len(quotaSpends)))]; spend > 0 {
+			c.Users.Everyone.Spend = quota.Spend{Credits: spend, Span: quotaSpan}
+		}
 	}
 	if f["chain"] > 0 && c.Lease.Term > 0 {
 		c.Lease.Lend, c.Lease.Match.Links = true, federation.Hierarchy(sites, 1, id)(at)
@@ -167,11 +169,25 @@ const (
 	chainThreshold = 500 // load, in thousandths, at which a site of a chain borrows
 )
 
+// quotaOf is what a user of a site may have at a time whose owner bounds it.
+func quotaOf(c *site.Config) quota.Limits {
+	return quota.Limits{Running: quotaRunning, Processors: c.Processors}
+}
+
+// quotaSpends are how much a user of such a site may spend in quotaSpan until faults end; 0: without
+// a bound.
+var quotaSpends = [...]grid.Credits{0, 20 * grid.Credit, 60 * grid.Credit}
+
+const quotaSpan = 20 * grid.Minute
+
 // quotaDivided is how many jobs may wait to be placed at several sites, or be there.
 var quotaDivided = [...]int{2, 4, 32}
 
 // lentLeast is what a component may need that names its site: with less it would wait for ever.
 const lentLeast = dividedMax / 2
+
+// guestBounds are how many processors one other site may have at a time, and be lent.
+var guestBounds = [...]struct{ processors, lent int64 }{{lentLeast, lentLeast}, {lentLeast, 2 * lentLeast}, {2 * lentLeast, lentLeast}}
 
 // mostLent is how many processors a site lends at most whose owner bounds that: a quarter of them,
 // or as few as a few requests at once exceed.
@@ -207,10 +223,12 @@ func arrayOf(j *grid.Job) {
 	j.User, j.Name = "many", fmt.Sprintf("array[%d]", index)
 }
 
-// An array has so many jobs, some of which are other kinds of jobs, and so many may run at a time.
+// An array has so many jobs, some of which are other kinds of jobs, and so many may run at a time. They come
+// one after the other, and those of half of the arrays may begin at the same instants only.
 const (
-	arrayJobs = 16
-	arrayMost = 1
+	arrayJobs   = 16
+	arrayMost   = 1
+	arrayBegins = 30 * grid.Minute
 )
 
 // squads returns what befalls the parts of gangs.
@@ -277,6 +295,9 @@ func (f features) adjust(seed uint64, j *grid.Job) {
 	}
 	if f.hits(seed, "array", of&^(arrayJobs-1)) && j.Coallocate == nil && !j.Spread && !terms.Singleton {
 		arrayOf(j)
+		if roll(seed, "array begins", of&^(arrayJobs-1), 2) == 0 {
+			terms.Begin = (j.Submit/arrayBegins + 1) * arrayBegins
+		}
 	}
 	if f.heads(seed, home) && roll(seed, "shared out", of, 2) == 0 && j.Coallocate == nil && !j.Spread {
 		j.Goal, j.Budget = grid.GoalLocal, grid.NoBudget
@@ -288,6 +309,7 @@ func (f features) adjust(seed uint64, j *grid.Job) {
 		f.reads(seed, j)
 	}
 	if terms.After != nil || terms.Begin > 0 || terms.Retries > 0 || terms.Once || terms.Singleton || terms.Lease != 0 {
+		terms.Notify = "true"
 		j.Terms = terms
 	}
 }

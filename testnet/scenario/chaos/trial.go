@@ -11,6 +11,7 @@ import (
 	"gridnode/grid"
 	"gridnode/market"
 	"gridnode/market/keepalive"
+	"gridnode/node/quota"
 	"gridnode/node/site"
 	"gridnode/testnet"
 	"gridnode/testnet/measure"
@@ -131,6 +132,7 @@ func (t *trial) run(ctx context.Context) (*measure.Result, error) {
 	lent.older, money.older = t.older, t.older
 	t.forger = forge.New(forge.Config{N: n, Checks: watch, Used: func(at int, key uint64) int64 { return lent.used[at][key] }})
 	watchQuotes(n, watch)
+	watchFrames(n, watch, f.Federation)
 	alive := watchAlive(n, watch, faults["loss"] == 0)
 	alive.roster, alive.clocks = t.roster, clocks
 	watchCircles(n, watch, alive)
@@ -151,6 +153,11 @@ func (t *trial) run(ctx context.Context) (*measure.Result, error) {
 	}
 	rest := restWatch{n: n, sites: []func(int) error{money.unsettled, lent.left, bound.left}, all: []func() error{money.committed, lent.pilots, t.roster.unheard}}
 	t.roster.giveUp(federation.Warmup + t.span + grid.Minute)
+	for i := range f.Sites { // what costs more than a user may ever spend would wait for ever
+		if cfg := f.SiteConfig(i); cfg.Users != nil {
+			n.Inject(federation.Warmup+t.span+grid.Minute, i, &site.ConfigureUsers{Token: wishTokens, Config: quota.Config{HalfLife: cfg.Users.HalfLife, Everyone: quotaOf(&cfg)}})
+		}
+	}
 	t.owners = watchOwners(n, watch, alive, faults["loss"] == 0, f.SiteConfig)
 	aimed := t.provoke(faults, uses, f.Sites)
 	if t.tape != nil {
@@ -238,6 +245,9 @@ func (t *trial) provoke(faults map[string]float64, uses features, sites []worklo
 	}
 	if !s.Listed && uses["ban"] > 0 {
 		uses.ban(t)
+	}
+	if !s.Listed && uses["hold"] > 0 && uses["array"] > 0 {
+		uses.holdNextOf(t)
 	}
 	if !s.Listed && uses["detain"] > 0 {
 		uses.detain(t)

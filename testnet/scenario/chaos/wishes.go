@@ -13,6 +13,7 @@ import (
 	"gridnode/testnet/scenario"
 	"gridnode/testnet/scenario/chaos/forge"
 	"gridnode/testnet/scenario/federation"
+	"gridnode/testnet/workload"
 )
 
 // Wish is what a user or an owner asks a site for, besides the jobs of the workload. A site
@@ -80,15 +81,23 @@ const wishTokens = 1 << 62
 // cancelNumbers is where the numbers of cancels begin among those of wishes.
 const cancelNumbers = 1 << 32
 
+// One of so many requests by hand is for so many times the processors of another, which is more than
+// some owners allow.
+const (
+	wideEach  = 4
+	wideTimes = 4
+)
+
 // drawLeases has users ask for leases by hand, and want processors back.
 func drawLeases(seed uint64, count int, span grid.Time) (drawn []Wish) {
 	pcg := draw.PCG(seed, "leases", draw.ForJobs)
 	sites := uint64(count)
-	for range int(float64(count)*span.Seconds()/3600 + 1) {
+	for i := range int64(float64(count)*span.Seconds()/3600 + 1) {
+		wide := max(wideTimes*(1-i%wideEach), 1)
 		from, to := int(draw.Uniform(pcg, sites)), int(draw.Uniform(pcg, sites))
 		at := federation.Warmup + grid.Time(draw.Uniform(pcg, uint64(span)))
 		drawn = append(drawn, Wish{
-			Kind: WishLease, At: at, Site: from, Lender: to, Processors: 1 + int64(draw.Uniform(pcg, 8)),
+			Kind: WishLease, At: at, Site: from, Lender: to, Processors: wide * (1 + int64(draw.Uniform(pcg, 8))),
 			Span: grid.Minute + grid.Time(draw.Uniform(pcg, uint64(2*grid.Hour))),
 		})
 		back := Wish{Kind: WishReturn, Which: pcg.Uint64(), Force: draw.Uniform(pcg, 2) == 0, Site: int(draw.Uniform(pcg, sites))}
@@ -178,9 +187,13 @@ func (w *Wish) say(n *testnet.Network, number int, healed grid.Time) error {
 	case WishRecall:
 		n.Call(w.At, w.Site, func() { w.recall(n, wishTokens) })
 	case WishHold:
-		n.Inject(w.At, w.Site, &site.Hold{Job: id})
-		n.Inject(w.At+w.Span, w.Site, &site.Hold{Job: id, Release: true})
-		n.Inject(healed, w.Site, &site.Hold{Job: id, Release: true})
+		n.Call(w.At, w.Site, func() {
+			id = w.going(n, id)
+			w.hold(n, &site.Hold{Job: id})
+		})
+		for _, at := range [...]grid.Time{w.At + w.Span, healed} {
+			n.Call(at, w.Site, func() { w.hold(n, &site.Hold{Job: id, Release: true}) })
+		}
 	case WishRequeue:
 		n.Inject(w.At, w.Site, &site.Requeue{Job: id, Cause: wantedAgain})
 	case WishDrain:
@@ -202,6 +215,34 @@ func (w *Wish) say(n *testnet.Network, number int, healed grid.Time) error {
 		return fmt.Errorf("no wish is called %q", w.Kind)
 	}
 	return nil
+}
+
+// hold has a job wait, or go on, if its home is up.
+func (w *Wish) hold(n *testnet.Network, in *site.Hold) {
+	if _, up := scenario.SiteAt(n, w.Site); up {
+		n.Step(w.Site, in)
+	}
+}
+
+// going returns of the array of a job one that was let go and has not begun, in whose place others may go
+// once it is held; without one, the job itself.
+func (w *Wish) going(n *testnet.Network, id grid.JobID) grid.JobID {
+	s, up := scenario.SiteAt(n, w.Site)
+	if !up {
+		return id
+	}
+	v, known := s.Glance(id)
+	if !known || v.Job.Array == nil {
+		return id
+	}
+	home, first := workload.Origin(v.Job.Array.ID)
+	for index := range int64(arrayJobs) {
+		other := workload.JobID(home, first+index)
+		if of, there := s.Glance(other); there && of.Job.Array != nil && (of.State == site.Queued || of.State == site.Placing) {
+			return other
+		}
+	}
+	return id
 }
 
 // lease returns a lease of a site for which keep is true; ok is false if there is none.

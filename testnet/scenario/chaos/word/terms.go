@@ -1,6 +1,7 @@
 package word
 
 import (
+	"math"
 	"slices"
 
 	"gridnode/grid"
@@ -86,9 +87,29 @@ func (w *Watch) denies(o *word, m *lease.Refuse) {
 	case lease.ByRule:
 		lie = w.welcomes(o.at)
 	}
-	if lie || m.Lends > 0 && m.Reason == lease.TooWide && l.Processors <= m.Lends {
-		w.Checks.Violated("%s does not lend to %s (%s), and asked for was %+v", o.from, o.to, m.Reason, l.Request)
+	few := m.Lends > 0 && m.Reason == lease.TooWide && l.Processors <= m.Lends
+	many := m.Reason != lease.Busy && m.Lends > w.lends(o.at) // who is busy leaves the rules for guests out
+	if lie || few || many {
+		w.Checks.Violated("%s does not lend to %s (%s; at once at most %d), and asked for was %+v", o.from, o.to, m.Reason, m.Lends, l.Request)
 	}
+}
+
+// lends returns how many processors the owner of a site lets any other one have at a time.
+func (w *Watch) lends(at int) int64 {
+	cfg, most := w.site(at), int64(math.MaxInt64)
+	for _, bound := range [...]int64{cfg.Lease.Most, cfg.Processors} {
+		if bound > 0 {
+			most = min(most, bound)
+		}
+	}
+	for _, r := range cfg.Guests.Rules {
+		for _, bound := range [...]int64{r.Processors, r.Lent} {
+			if bound > 0 {
+				most = min(most, bound)
+			}
+		}
+	}
+	return most
 }
 
 // welcomes reports whether nothing that the owner of a site has said is against any other site.

@@ -272,6 +272,8 @@ func TestWatch(t *testing.T) {
 		{"that does not lend", func(s *stage) { s.deny(lease.Denied, 0, 0) }, ""},
 		{"that lends more", func(s *stage) { s.deny(lease.TooWide, 0, 2) }, "does not lend"},
 		{"that lends less", func(s *stage) { s.deny(lease.TooWide, 0, 1) }, ""},
+		{"that would lend all that it has", func(s *stage) { s.deny(lease.Denied, 0, 2) }, ""},
+		{"and more", func(s *stage) { s.deny(lease.Denied, 0, 3) }, "at once at most 3"},
 
 		{"all processors are idle", func(s *stage) { s.ask(); s.promise(func(m *market.Reply) { m.Load.Free = 2 }) }, ""},
 		{"and more", func(s *stage) { s.ask(); s.promise(func(m *market.Reply) { m.Load.Free = 3 }) }, "are idle"},
