@@ -198,15 +198,15 @@ func (f features) placedElsewhere(t *trial, feature string, do func(now grid.Tim
 	}})
 }
 
-// holdMost is for how long a user holds a job at most, and holdNext within which time of the end of one of an
-// array the next one.
+// holdMost is for how long a user holds a job at most, and holdNext within which time of the end of one of
+// an array the next one.
 const (
 	holdMost = 20 * grid.Minute
 	holdNext = 50 * grid.Millisecond
 )
 
-// holdNextOf has users hold half of the jobs of arrays as these are let go, which is when the one before has ended, until
-// faults end.
+// holdNextOf has users hold half of the jobs of arrays as these are let go, which is when the one before
+// has ended, until faults end.
 func (f features) holdNextOf(t *trial) {
 	seed, end := t.script.Seed, federation.Warmup+t.span
 	t.n.Observe(testnet.Observer{Event: func(now grid.Time, home int, e *grid.Event) {

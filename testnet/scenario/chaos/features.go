@@ -180,6 +180,16 @@ var quotaSpends = [...]grid.Credits{0, 20 * grid.Credit, 60 * grid.Credit}
 
 const quotaSpan = 20 * grid.Minute
 
+// liftSpending has the owners of such sites let users spend what they want from an instant on: what costs more
+// than a user may ever spend waits for ever.
+func liftSpending(n *testnet.Network, config func(at int) site.Config, from grid.Time) {
+	for at := range n.Len() {
+		if c := config(at); c.Users != nil {
+			n.Inject(from, at, &site.ConfigureUsers{Token: wishTokens, Config: quota.Config{HalfLife: c.Users.HalfLife, Everyone: quotaOf(&c)}})
+		}
+	}
+}
+
 // quotaDivided is how many jobs may wait to be placed at several sites, or be there.
 var quotaDivided = [...]int{2, 4, 32}
 

@@ -11,7 +11,6 @@ import (
 	"gridnode/grid"
 	"gridnode/market"
 	"gridnode/market/keepalive"
-	"gridnode/node/quota"
 	"gridnode/node/site"
 	"gridnode/testnet"
 	"gridnode/testnet/measure"
@@ -153,11 +152,7 @@ func (t *trial) run(ctx context.Context) (*measure.Result, error) {
 	}
 	rest := restWatch{n: n, sites: []func(int) error{money.unsettled, lent.left, bound.left}, all: []func() error{money.committed, lent.pilots, t.roster.unheard}}
 	t.roster.giveUp(federation.Warmup + t.span + grid.Minute)
-	for i := range f.Sites { // what costs more than a user may ever spend would wait for ever
-		if cfg := f.SiteConfig(i); cfg.Users != nil {
-			n.Inject(federation.Warmup+t.span+grid.Minute, i, &site.ConfigureUsers{Token: wishTokens, Config: quota.Config{HalfLife: cfg.Users.HalfLife, Everyone: quotaOf(&cfg)}})
-		}
-	}
+	liftSpending(n, f.SiteConfig, federation.Warmup+t.span+grid.Minute)
 	t.owners = watchOwners(n, watch, alive, faults["loss"] == 0, f.SiteConfig)
 	aimed := t.provoke(faults, uses, f.Sites)
 	if t.tape != nil {

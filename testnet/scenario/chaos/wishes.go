@@ -92,8 +92,11 @@ const (
 func drawLeases(seed uint64, count int, span grid.Time) (drawn []Wish) {
 	pcg := draw.PCG(seed, "leases", draw.ForJobs)
 	sites := uint64(count)
-	for i := range int64(float64(count)*span.Seconds()/3600 + 1) {
-		wide := max(wideTimes*(1-i%wideEach), 1)
+	for i := range int(float64(count)*span.Seconds()/3600 + 1) {
+		wide := int64(1)
+		if i%wideEach == 0 {
+			wide = wideTimes
+		}
 		from, to := int(draw.Uniform(pcg, sites)), int(draw.Uniform(pcg, sites))
 		at := federation.Warmup + grid.Time(draw.Uniform(pcg, uint64(span)))
 		drawn = append(drawn, Wish{
