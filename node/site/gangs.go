@@ -40,6 +40,7 @@ type gangNotes struct {
 	tries   int32     // placements tried until its latest execution started; not after a restart
 	failed  int32     // of them, whose claim failed
 	resumed bool      // its execution was taken up after a restart
+	here    bool      // … and something of it was found running here
 	lookEnd grid.Time // until when it waits for who holds its inputs
 	looks   int       // scans of the directory that found no sites that could ever hold it
 }

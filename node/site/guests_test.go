@@ -19,6 +19,7 @@ func TestRefusalSaysHowManyAreLent(t *testing.T) {
 		why        lease.Reason
 		lends      int64
 	}{
+		{"not at all", nil, 4, lease.Denied, 0},
 		{"too many", []guest.Rule{{Partner: everyone, Processors: 3}}, 4, lease.TooWide, 3},
 		{"too many leases", []guest.Rule{{Partner: everyone, Processors: 3}, {Partner: everyone, Lent: 2}}, 4, lease.TooWide, 2},
 		{"a share", []guest.Rule{{Partner: everyone, Share: 500}}, 4, lease.TooWide, 2},
@@ -28,7 +29,7 @@ func TestRefusalSaysHowManyAreLent(t *testing.T) {
 	} {
 		b := newBench(t, func(c *Config) {
 			together(c)
-			c.Lease.Lend, c.Guests.Rules = true, tt.rules
+			c.Lease.Lend, c.Lease.Most, c.Guests.Rules = tt.rules != nil, 3, tt.rules
 		})
 		ask := func(from grid.SiteID, processors int64) *lease.Refuse {
 			b.sends = nil

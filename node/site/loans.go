@@ -157,7 +157,7 @@ func (ls *loans) asked(now grid.Time, in *lease.Asked, out *grid.Outbox) {
 		why, lends = ls.guests.lends(now, in)
 	}
 	switch most := ls.cfg.Lease.Most; {
-	case ls.draining:
+	case ls.draining || !ls.cfg.Lease.Lend:
 		why = lease.Denied
 	case why != lease.Accepted:
 	case most > 0 && in.Processors > most:

@@ -151,16 +151,18 @@ func (rc *recovery) tick(now grid.Time, out *grid.Outbox) {
 	rc.waiting = nil
 }
 
-// together returns 2 for an execution whose tasks started together, 1 for one of them that
-// was given up, else 0.
+// together returns 3 for an execution whose tasks started together, 2 for one of them that was given up
+// and some of whose tasks run here still, 1 for one of which none does, else 0.
 func (e *entry) together() int {
 	switch {
 	case e == nil || e.gang == nil:
 		return 0
-	case e.gone != 0:
-		return 1
+	case e.gone == 0:
+		return 3
+	case e.divided != nil && e.divided.here:
+		return 2
 	}
-	return 2
+	return 1
 }
 
 // promise puts a recovered job back into the schedule, with its old promise if

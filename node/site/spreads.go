@@ -149,7 +149,11 @@ func (sp *spreads) minds(id grid.TaskID) bool { return sp.alive[id] }
 func (sp *spreads) adopted(in *Adopted, _ *grid.Outbox) bool {
 	id, _, yes := grid.SquadOf(in.ID)
 	e := sp.current(id)
-	return yes && e != nil && e.spread() && !e.state.Terminal()
+	if !yes || e == nil || !e.spread() || e.state.Terminal() {
+		return false
+	}
+	e.notes().here = true
+	return true
 }
 
 // spread reports whether an execution was started as one that may be spread.

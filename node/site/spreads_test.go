@@ -122,3 +122,30 @@ func TestSpreadKnowsItsLeases(t *testing.T) {
 		}
 	}
 }
+
+// TestSpreadThatRunsHasItsProcessors: of two jobs that were given up while the daemon was down, the one whose tasks
+// run here still has the site's processors after a restart, and not the one that came first and has left them.
+func TestSpreadThatRunsHasItsProcessors(t *testing.T) {
+	b := newBench(t, func(c *Config) { c.Parts, c.Processors = Everything, 4 })
+	sp, now := b.site.spreads, grid.Hour
+	var all []*entry
+	for number, own := range map[uint64]int64{1: 2, 2: 4} {
+		j := b.job(number, own+2)
+		j.Tasks, j.Spread = own+2, true
+		e := &entry{job: j, epoch: 1, state: Running, gone: now, goneSpan: grid.Minute, gang: &grid.Gang{Task: grid.TaskID{Job: j.ID, Epoch: 1}, Each: 1, Parts: []grid.GangPart{
+			{Site: sp.cfg.ID, Processors: own}, {Site: "there", Pilot: grid.Pilot{Site: "there", Key: number}, Processors: 2},
+		}}}
+		sp.jobs.byID[j.ID] = e
+		all = append(all, e)
+	}
+	slices.SortFunc(all, func(a, b *entry) int { return a.job.ID.Compare(b.job.ID) })
+	sp.recovery.waiting = slices.Clone(all)
+	sp.recovery.adopted(now, &Adopted{ID: grid.SquadTask(all[1].task(), 0), Start: now}, &b.out)
+	sp.recovery.tick(now, &b.out)
+	if idle := sp.cluster.Idle(now); idle != 0 {
+		t.Errorf("%d processors are idle, and the tasks of job 2 run on all", idle)
+	}
+	if !sp.cluster.Ended(now, all[1].task()) {
+		t.Error("job 2 has no processors, and its tasks run here")
+	}
+}

@@ -151,8 +151,8 @@ func (t *trial) run(ctx context.Context) (*measure.Result, error) {
 		bound.queue[i] = cmp.Or(cfg.Coallocation.Queue.Max, coalloc.QueueMaxDefault)
 	}
 	rest := restWatch{n: n, sites: []func(int) error{money.unsettled, lent.left, bound.left}, all: []func() error{money.committed, lent.pilots, t.roster.unheard}}
-	t.roster.giveUp(federation.Warmup + t.span + grid.Minute)
-	liftSpending(n, f.SiteConfig, federation.Warmup+t.span+grid.Minute)
+	t.roster.giveUp(t.healed())
+	liftSpending(n, f.SiteConfig, t.healed())
 	t.owners = watchOwners(n, watch, alive, faults["loss"] == 0, f.SiteConfig)
 	aimed := t.provoke(faults, uses, f.Sites)
 	if t.tape != nil {
@@ -186,7 +186,7 @@ func (t *trial) run(ctx context.Context) (*measure.Result, error) {
 	r := scenario.Run{
 		Common: s.Common, Scenario: "chaos", Config: report, Network: n, Sites: f.Described(),
 		Begin: federation.Warmup, Window: grid.Never, Read: func() int64 { return source.Read },
-		Least: federation.Warmup + t.span, Most: federation.Warmup + t.span + patience,
+		Least: t.healed() + 1, Most: federation.Warmup + t.span + patience,
 		Inspect: func(*measure.Result) {
 			report.Jumps = clocks.jumps
 			report.Lost, report.Acked, report.Checked = n.Lost(), watch.Acknowledged(), n.Events()
@@ -286,7 +286,7 @@ func (t *trial) strike(s Strike) {
 // wish has a wish be said, and writes it down.
 func (t *trial) wish(w Wish) {
 	t.told.Wishes = append(t.told.Wishes, w)
-	number, healed := t.leases, federation.Warmup+t.span+grid.Minute
+	number, healed := t.leases, t.healed()
 	if kind, yes := w.forged(); yes && w.among(t.n.Len()) {
 		t.n.Call(w.At, w.Site, func() { t.forger.Say(kind, w.Site, w.Lender, w.Which) })
 		return
@@ -319,6 +319,10 @@ func (t *trial) wish(w Wish) {
 	err := w.say(t.n, number, healed)
 	t.failed = errors.Join(t.failed, err)
 }
+
+// healed returns when nothing keeps anything from what it is to be any more: faults have ended, and owners have
+// taken back what keeps others waiting.
+func (t *trial) healed() grid.Time { return federation.Warmup + t.span + grid.Minute }
 
 // listed returns the script with everything that has happened so far listed.
 func (t *trial) listed() *Script {
