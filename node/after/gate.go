@@ -268,6 +268,7 @@ func (g *Gate) list(w *wait) {
 // whether it waits, or which job waits for nothing at time now; nil: there is nothing of that kind. It is
 // asked of a gate at rest.
 func (g *Gate) Audit(now grid.Time, live iter.Seq2[*grid.Job, bool]) error {
+	defer func(last grid.Time) { g.now = last }(g.now) // an audit changes nothing
 	g.now = max(g.now, now)
 	arrays, placed, waiting := make(map[grid.JobID]array), make(map[grid.JobID]*grid.Job), 0
 	for j, waits := range live {

@@ -375,4 +375,7 @@ func TestAuditOfInstants(t *testing.T) {
 	if g.Audit(10, live) == nil {
 		t.Error("its time has come, and the audit does not say that it waits for nothing")
 	}
+	if err := g.Audit(9, live); err != nil {
+		t.Errorf("asked for an earlier instant again: %v", err)
+	}
 }

@@ -1,7 +1,6 @@
 package word
 
 import (
-	"math"
 	"slices"
 
 	"gridnode/grid"
@@ -96,17 +95,14 @@ func (w *Watch) denies(o *word, m *lease.Refuse) {
 
 // lends returns how many processors the owner of a site lets any other one have at a time.
 func (w *Watch) lends(at int) int64 {
-	cfg, most := w.site(at), int64(math.MaxInt64)
-	for _, bound := range [...]int64{cfg.Lease.Most, cfg.Processors} {
+	cfg := w.site(at)
+	most, bounds := cfg.Processors, []int64{cfg.Lease.Most}
+	for _, r := range cfg.Guests.Rules {
+		bounds = append(bounds, r.Processors, r.Lent)
+	}
+	for _, bound := range bounds {
 		if bound > 0 {
 			most = min(most, bound)
-		}
-	}
-	for _, r := range cfg.Guests.Rules {
-		for _, bound := range [...]int64{r.Processors, r.Lent} {
-			if bound > 0 {
-				most = min(most, bound)
-			}
 		}
 	}
 	return most
