@@ -11,7 +11,7 @@ const (
 	exitOK       = 0
 	exitFailed   = 1
 	exitUsage    = 2   // the command line, a script or a setting was wrong
-	exitNoDaemon = 3   // no daemon runs on this home
+	exitNoDaemon = 3   // no daemon runs on this home, or it went away
 	exitNotFound = 4   // no such job, site or output
 	exitRefused  = 5   // price, deadline or policy: nobody would have the job
 	exitDenied   = 6   // the caller's role does not allow it, or nobody knows who it is

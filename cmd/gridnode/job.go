@@ -306,7 +306,7 @@ func apiError(err error) error {
 	switch {
 	case err == nil:
 		return nil
-	case errors.Is(err, api.ErrNoDaemon):
+	case errors.Is(err, api.ErrNoDaemon), errors.Is(err, api.ErrBroken):
 		return failf(exitNoDaemon, "%w", err)
 	case errors.Is(err, context.DeadlineExceeded):
 		return failf(exitTimeout, "the time-out has passed")

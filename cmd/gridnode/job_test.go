@@ -1,6 +1,8 @@
 package main
 
 import (
+	"fmt"
+	"io"
 	"testing"
 	"time"
 
@@ -45,6 +47,20 @@ func TestLate(t *testing.T) {
 	}
 	if got, want := summaryOf(jobs[1:2]), "1 jobs: 1 done"; got != want {
 		t.Errorf("summary: %q, want %q", got, want)
+	}
+}
+
+// A daemon that goes away before it answers is none that refuses: it may be asked again.
+func TestNoAnswerIsNoDaemon(t *testing.T) {
+	for want, err := range map[int]error{
+		exitOK:       nil,
+		exitNoDaemon: fmt.Errorf("%w: unexpected end", api.ErrBroken),
+		exitRefused:  &api.Error{Code: api.CodeRefused},
+		exitFailed:   io.ErrClosedPipe,
+	} {
+		if got := exitCode(apiError(err)); got != want {
+			t.Errorf("%v: exit code %d, want %d", err, got, want)
+		}
 	}
 }
 

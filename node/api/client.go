@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+	"syscall"
 
 	"gridnode/grid"
 )
@@ -368,8 +369,10 @@ func (c *Client) send(request *http.Request) (*http.Response, error) {
 		if errors.As(err, &wrapped) {
 			err = wrapped.Err
 		}
-		if errors.Is(err, io.EOF) || errors.Is(err, net.ErrClosed) {
-			return nil, ErrBroken
+		for _, end := range []error{io.EOF, net.ErrClosed, syscall.ECONNRESET, syscall.EPIPE} {
+			if errors.Is(err, end) {
+				return nil, ErrBroken
+			}
 		}
 		return nil, err
 	}

@@ -40,14 +40,14 @@ const liveAge = 36 * time.Second
 func countsAsVirtual(t *testing.T, nodes int) {
 	watch(t, overdue)
 	defer time.Sleep(10 * time.Second) // streams that wait for a greeting give up
-	jobs := int64(max(10*nodes, 480))  // enough messages of each type
+	const jobs = 2000                  // enough messages of each type
 	cfg := ComparisonConfig{Seed: 1, Nodes: nodes, Jobs: jobs, Rest: *liveRest, Placement: "coordinated", OFT: 50, age: liveAge + time.Duration(nodes)*liveApart}
 	live, virtual, err := Compare(t.Context(), cfg)
 	if err != nil {
 		t.Fatal(err)
 	}
 	const (
-		few        = 200 // of fewer messages, chance changes more than a tenth
+		few        = 350 // of fewer messages, which come several at a time, chance changes more than a tenth
 		fewLookups = 5
 		one        = 1_00 // request more or less: of a few look-ups, which nodes they ask decides about a tenth
 		tolerance  = measure.Ratio(10_0000)
