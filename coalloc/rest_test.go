@@ -104,7 +104,7 @@ func TestMeasuringRests(t *testing.T) {
 		c.run(at)
 		for i := range c.all[0].peers {
 			if p := &c.all[0].peers[i]; !p.ping.known(at) {
-				t.Fatalf("at %v %s was measured at %v", at, p.site, p.ping.at)
+				t.Fatalf("at %v %s was measured at %v", at, p.report.Site, p.ping.at)
 			}
 		}
 	}

@@ -89,7 +89,6 @@ type Survey struct {
 
 // surveyed is what is known of another site.
 type surveyed struct {
-	site   grid.SiteID
 	ping   ping
 	heard  grid.Time
 	probed grid.Time // last probe; -1: never
@@ -207,7 +206,7 @@ func (s *Survey) peer(site grid.SiteID) *surveyed {
 
 // place returns where in peers another site is, and whether it is.
 func (s *Survey) place(site grid.SiteID) (i int32, known bool) {
-	return s.index.Find(site, func(i int32) grid.SiteID { return s.peers[i].site })
+	return s.index.Find(site, func(i int32) grid.SiteID { return s.peers[i].report.Site })
 }
 
 // heard takes another site's report.
@@ -224,7 +223,7 @@ func (s *Survey) heard(now grid.Time, from grid.SiteID, r *LatencyReport) {
 		}
 		s.index.Add(from, int32(len(s.peers)))
 		s.marks[mark(from)] = from
-		s.peers = append(s.peers, surveyed{site: from, probed: -1})
+		s.peers = grid.AppendOne(s.peers, surveyed{report: LatencyReport{Site: from}, probed: -1})
 		p = &s.peers[len(s.peers)-1]
 		// A newcomer is measured soon, and learns soon who is there.
 		s.hurry(now)
@@ -244,8 +243,8 @@ func (s *Survey) makeRoom(now grid.Time) bool {
 	var oldest grid.SiteID
 	at := grid.Never
 	for i := range s.peers {
-		if p := &s.peers[i]; p.heard < at || p.heard == at && p.site < oldest {
-			oldest, at = p.site, p.heard
+		if p := &s.peers[i]; p.heard < at || p.heard == at && p.report.Site < oldest {
+			oldest, at = p.report.Site, p.heard
 		}
 	}
 	if now-at <= reportAge {
@@ -262,8 +261,8 @@ func (s *Survey) forget(site grid.SiteID) {
 	s.index.Remove(site, i)
 	if i < last {
 		s.peers[i] = s.peers[last]
-		s.index.Remove(s.peers[i].site, last)
-		s.index.Add(s.peers[i].site, i)
+		s.index.Remove(s.peers[i].report.Site, last)
+		s.index.Add(s.peers[i].report.Site, i)
 	}
 	s.peers[last] = surveyed{}
 	s.peers = s.peers[:last]
@@ -313,13 +312,13 @@ func (s *Survey) moved() bool {
 func (s *Survey) round(now grid.Time, out *grid.Outbox) {
 	for i := len(s.peers) - 1; i >= 0; i-- { // who takes a forgotten one's place is already here
 		if p := &s.peers[i]; now-p.heard > 2*reportAge {
-			s.forget(p.site)
+			s.forget(p.report.Site)
 		}
 	}
 	candidates := make([]candidate, 0, peersUsual)
 	for i := range s.peers {
 		p := &s.peers[i]
-		candidates = append(candidates, candidate{p.site, p, s.toPeer(now, p), 0})
+		candidates = append(candidates, candidate{p.report.Site, p, s.toPeer(now, p), 0})
 	}
 	if len(candidates) == 0 {
 		s.nextRound = grid.Never
@@ -377,7 +376,7 @@ func (s *Survey) made(now grid.Time) *LatencyReport {
 	nearest := make([]measured, 0, peersUsual)
 	for i := range s.peers {
 		if p := &s.peers[i]; p.ping.known(now) {
-			nearest = append(nearest, measured{p.site, p.ping.latency})
+			nearest = append(nearest, measured{p.report.Site, p.ping.latency})
 		}
 	}
 	slices.SortFunc(nearest, measured.compare)

@@ -23,7 +23,7 @@ func (g *guide) lead(now grid.Time, c cell, out *grid.Outbox) {
 	m := &g.maps[c.attribute]
 	above := m.Find(c.Bits, nil)
 	for above.Length > 0 && (above.Length >= c.Length || !g.rings.knows(cell{c.attribute, above.Prefix})) {
-		above = m.Get(above.Above)
+		above = m.Get(above.Above())
 	}
 	from := g.rings.list[cell{c.attribute, above.Prefix}]
 	if from == nil || len(from.peers) == 0 || above.Length < r.guided {

@@ -207,7 +207,7 @@ func (pub *publisher) lodge(a Attribute, closing trie.Prefix) {
 	m := &pub.maps[a]
 	f := m.Find(pub.own.at(a), nil)
 	for f.Length >= closing.Length && f.Length > 0 {
-		f = m.Get(f.Above)
+		f = m.Get(f.Above())
 	}
 	c := cell{a, f.Prefix}
 	if g := l.in(spare); g != nil && g.cell == c {

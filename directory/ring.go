@@ -37,20 +37,18 @@ const (
 type ring struct {
 	cell      cell
 	key       grid.Key
-	peers     []grid.SiteID // nearest first; empty before the first answer
+	peers     []grid.SiteID // nearest first; empty before the first answer; never changed, as messages share them
 	digest    uint64        // of the first Config.Replicas of them
 	until     grid.Time     // instant until which peers are believed
 	span      grid.Time     // for which the next answer will be believed
 	named     grid.Time     // when the router answered last; 0 if it has not
 	confirmed grid.Time     // when the router, a holder or a hint last said the same
-	shown     []grid.SiteID // the first Config.Replicas of peers, as messages share them; nil after a change
 	adopted   grid.Time     // when a holder's word of who the others are was taken last
 	begun     grid.Time     // when the look-up under way began; grid.Never if none is
 	usedAt    grid.Time
 	preferred grid.SiteID   // the holder that answered last and was mature
 	mirrors   []grid.SiteID // who may be asked in the stead of a holder; shared with a message
 	vouched   *vouched      // nil: witnesses have agreed with nobody
-	queries   []QueryID     // that wait for the first answer
 
 	// Small ones together: a site of a large federation has dozens of rings.
 	words      int32 // of holders about who the others are that were taken since the router answered
@@ -73,10 +71,8 @@ func (r *ring) show(replicas int) []grid.SiteID {
 	if r == nil {
 		return nil
 	}
-	if r.shown == nil {
-		r.shown = slices.Clone(r.nearest(replicas))
-	}
-	return r.shown
+	shown := r.nearest(replicas)
+	return shown[:len(shown):len(shown)]
 }
 
 // usable reports whether the peers are as good as any: they are out of date for no
@@ -89,13 +85,6 @@ func (r *ring) holdersDigest() uint64 {
 		return 0
 	}
 	return r.digest
-}
-
-// wait makes a query go on at the router's next answer.
-func (r *ring) wait(id QueryID) {
-	if !slices.Contains(r.queries, id) {
-		r.queries = append(r.queries, id)
-	}
 }
 
 // heed takes notice of who a holder, or a mirror in its stead, says may be asked.

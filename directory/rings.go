@@ -14,6 +14,7 @@ type rings struct {
 	*shared
 	list     map[cell]*ring
 	lookups  map[grid.Key]*ring // look-ups under way
+	waits    map[cell][]QueryID // queries that wait for the first answer about a cell
 	began    grid.Time          // when this site first had to do with a cell; grid.Never before
 	fewPeers bool               // some ring is of fewer sites than are to hold its cell
 	suspects suspects
@@ -184,6 +185,17 @@ func (rs *rings) lookUp(now grid.Time, r *ring, out *grid.Outbox) {
 	out.Closest(r.key)
 }
 
+// wait makes a query go on at the router's next answer about a cell.
+func (rs *rings) wait(c cell, id QueryID) {
+	if slices.Contains(rs.waits[c], id) {
+		return
+	}
+	if rs.waits == nil {
+		rs.waits = make(map[cell][]QueryID)
+	}
+	rs.waits[c] = append(rs.waits[c], id)
+}
+
 // isAsked reports whether the router is being asked about a ring.
 func (rs *rings) isAsked(now grid.Time, r *ring) bool {
 	return r.begun != grid.Never && now < r.begun.Add(rs.lookupMax())
@@ -197,7 +209,7 @@ func (rs *rings) lookupMax() grid.Time { return 10 * rs.cfg.Timeout }
 func (rs *rings) shrink() {
 	list := make([]*ring, 0, len(rs.list))
 	for _, r := range rs.list {
-		if len(r.queries) == 0 {
+		if len(rs.waits[r.cell]) == 0 {
 			list = append(list, r)
 		}
 	}
@@ -261,9 +273,11 @@ func (rs *rings) fill(r *ring, peers []grid.SiteID) (changed bool) {
 	if changed {
 		r.vouched = nil
 	}
-	r.peers = append(r.peers[:0], peers...)
+	if !slices.Equal(r.peers, peers) {
+		r.peers = slices.Clone(peers)
+	}
 	rs.fewPeers = rs.fewPeers || r.few(rs.cfg.Replicas)
-	r.shown, r.digest = nil, 0
+	r.digest = 0
 	for _, p := range r.nearest(rs.cfg.Replicas) {
 		r.digest = r.digest*0x9e3779b97f4a7c15 + spreadOf(p)
 	}

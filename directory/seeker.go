@@ -104,8 +104,8 @@ func (sk *seeker) tick(now grid.Time, out *grid.Outbox) {
 
 // goOn lets the queries go on that wait for the holders of a cell.
 func (sk *seeker) goOn(now grid.Time, r *ring, out *grid.Outbox) {
-	queries := r.queries
-	r.queries = nil
+	queries := sk.rings.waits[r.cell]
+	delete(sk.rings.waits, r.cell)
 	for _, id := range queries {
 		if q := sk.queries[id]; q != nil {
 			sk.run(now, q, out)
@@ -160,7 +160,7 @@ func (sk *seeker) choose(q *query) {
 // overlook returns the lowest cell above a leaf whose holders are known.
 func (sk *seeker) overlook(q *query, f *trie.Known) (above trie.Prefix, ok bool) {
 	for f.Length > 0 {
-		f = sk.maps[q.ask.Attribute].Get(f.Above)
+		f = sk.maps[q.ask.Attribute].Get(f.Above())
 		if sk.rings.knows(cell{q.ask.Attribute, f.Prefix}) && !slices.Contains(q.gone, f.Prefix) {
 			return f.Prefix, true
 		}

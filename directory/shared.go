@@ -139,23 +139,29 @@ func (s *Slabs) quoteChunk() []*Quote {
 
 // newest keeps one value per site for a bounded number of sites. When it is full,
 // the site that came first makes room.
-type newest[V any] struct {
+type newest[V sited] struct {
 	max    int
-	index  grid.SiteIndex // of values and sites
+	index  grid.SiteIndex // of values
 	values []V
-	sites  []grid.SiteID
 	oldest int
 }
 
+// sited is what is of one site.
+type sited interface{ of() grid.SiteID }
+
+func (q *Quote) of() grid.SiteID { return q.Site }
+func (l Load) of() grid.SiteID   { return l.Site }
+
 // get returns the place of a site's value, or nil.
 func (n *newest[V]) get(site grid.SiteID) *V {
-	if i, ok := n.index.Find(site, func(i int32) grid.SiteID { return n.sites[i] }); ok {
+	if i, ok := n.index.Find(site, func(i int32) grid.SiteID { return n.values[i].of() }); ok {
 		return &n.values[i]
 	}
 	return nil
 }
 
-// put returns the place for a site's value and whether it is new and zero.
+// put returns the place for a site's value and whether it is new and zero; then the caller
+// fills it.
 func (n *newest[V]) put(site grid.SiteID) (v *V, fresh bool) {
 	if v := n.get(site); v != nil {
 		return v, false
@@ -163,15 +169,13 @@ func (n *newest[V]) put(site grid.SiteID) (v *V, fresh bool) {
 	if len(n.values) < n.max {
 		n.index.Add(site, int32(len(n.values)))
 		var zero V
-		n.values = append(n.values, zero)
-		n.sites = append(n.sites, site)
+		n.values = grid.AppendOne(n.values, zero)
 		return &n.values[len(n.values)-1], true
 	}
 	i := n.oldest
 	n.oldest = (i + 1) % n.max
-	n.index.Remove(n.sites[i], int32(i))
+	n.index.Remove(n.values[i].of(), int32(i))
 	n.index.Add(site, int32(i))
-	n.sites[i] = site
 	var zero V
 	n.values[i] = zero
 	return &n.values[i], true

@@ -16,7 +16,7 @@ func (sk *seeker) inquire(now grid.Time, q *query, out *grid.Outbox) (over bool)
 		r := sk.rings.forQuery(now, cell{q.ask.Attribute, v.cell}, out)
 		sk.counts.QueryLookups += int64(len(out.Keys) - before)
 		if len(r.peers) == 0 {
-			r.wait(q.id)
+			sk.rings.wait(r.cell, q.id)
 			return false
 		}
 		sk.sites = sk.rings.holders(now, r, sk.sites[:0])
@@ -72,7 +72,7 @@ func (sk *seeker) inquire(now grid.Time, q *query, out *grid.Outbox) (over bool)
 			if !v.held {
 				v.asked = v.asked[:0]
 			}
-			r.wait(q.id)
+			sk.rings.wait(r.cell, q.id)
 			before := len(out.Keys)
 			sk.rings.lookUp(now, r, out)
 			sk.counts.QueryLookups += int64(len(out.Keys) - before)

@@ -196,7 +196,7 @@ func (q *query) next(m *trie.Map) (x trie.Prefix, left bool) {
 		case q.chain[i].mature || x.Length == 0:
 			return x, false
 		case f != nil:
-			x = f.Above
+			x = f.Above()
 		default:
 			x = trie.Prefix{}
 		}

@@ -53,8 +53,7 @@ func (m *migrated) task() grid.TaskID { return grid.TaskID{Job: m.job.ID, Epoch:
 // take begins with a job that a site has guaranteed; slot is its place among what is
 // under way to that site.
 func (w *away) take(now grid.Time, job *grid.Job, award Award, messages int32, slot *acquaintance) *migrated {
-	m := w.slabs.moved.New()
-	*m = migrated{job: job, award: award, messages: messages, slot: slot, phase: submitting, since: now}
+	m := &migrated{job: job, award: award, messages: messages, slot: slot, phase: submitting, since: now}
 	m.heard(now)
 	m.timer.Owner = m
 	w.jobs[job.ID] = m
@@ -203,9 +202,9 @@ func (w *away) castOut(site grid.SiteID, out *grid.Outbox) {
 // resume takes up, after a restart, what was awarded before. The submission is
 // repeated: if the job arrived, the site says so again.
 func (w *away) resume(now grid.Time, in *Resume, out *grid.Outbox) {
-	m := w.slabs.moved.New()
-	*m = migrated{job: in.Job, award: in.Award, messages: in.Messages, losses: in.Losses, phase: submitting, since: in.Job.Submit} // when it left is not known any more
-	m.heard(now)                                                                                                                   // what was renewed last is not known any more, but it was before now
+	// When it left, and what was renewed last, is not known any more, but it was before now.
+	m := &migrated{job: in.Job, award: in.Award, messages: in.Messages, losses: in.Losses, phase: submitting, since: in.Job.Submit}
+	m.heard(now)
 	m.timer.Owner = m
 	w.jobs[in.Job.ID] = m
 	if now >= m.until() {

@@ -136,9 +136,6 @@ type Slabs struct {
 	acknowledge grid.Slab[Acknowledge]
 	cancel      grid.Slab[Cancel]
 
-	jobs      grid.Slab[grid.Job]
-	moved     grid.Slab[migrated]
-	accepted  grid.Slab[remote]
 	placed    grid.Slab[Placed]
 	completed grid.Slab[Completed]
 	accepts   grid.Slab[Accepted]

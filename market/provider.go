@@ -114,8 +114,7 @@ func (s *provider) accept(now grid.Time, from grid.SiteID, task grid.TaskID, m *
 		s.admission.forget(h)
 		return false
 	}
-	r := s.slabs.accepted.New()
-	*r = remote{home: from, task: task, hold: h.token, width: h.processors, gpus: h.gpus.Count}
+	r := &remote{home: from, task: task, hold: h.token, width: h.processors, gpus: h.gpus.Count}
 	r.timer.Owner = r
 	s.admission.tenants.enter(from, 1, r.width, r.gpus)
 	if old := s.jobs[m.Job.ID]; old != nil {
@@ -146,8 +145,7 @@ func (s *provider) accept(now grid.Time, from grid.SiteID, task grid.TaskID, m *
 
 // localJob returns the submitted job with its instants on this site's clock.
 func (s *provider) localJob(now grid.Time, m *JobSubmission) *grid.Job {
-	job := s.slabs.jobs.New()
-	*job = *m.Job
+	job := new(*m.Job)
 	job.Submit = max(now-m.Age, 0)
 	job.Deadline = grid.Never
 	if m.Deadline != grid.Never {
@@ -158,8 +156,7 @@ func (s *provider) localJob(now grid.Time, m *JobSubmission) *grid.Job {
 
 // restore takes an accepted job up again after a restart.
 func (s *provider) restore(now grid.Time, in *Restore) {
-	r := s.slabs.accepted.New()
-	*r = remote{home: in.Job.Home, task: grid.TaskID{Job: in.Job.ID, Epoch: in.Award.Epoch}, hold: in.Award.Hold, width: in.Job.Processors, gpus: in.Job.GPUs.Count}
+	r := &remote{home: in.Job.Home, task: grid.TaskID{Job: in.Job.ID, Epoch: in.Award.Epoch}, hold: in.Award.Hold, width: in.Job.Processors, gpus: in.Job.GPUs.Count}
 	r.timer.Owner = r
 	s.admission.tenants.enter(r.home, 1, r.width, r.gpus)
 	s.jobs[in.Job.ID] = r

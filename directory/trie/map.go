@@ -18,9 +18,12 @@ type Map struct {
 // Known is one cell on a map.
 type Known struct {
 	Prefix
-	Above  Prefix // the longest one on the map that covers it; the root's is itself
+	above  uint8  // length of the longest one on the map that covers it; the root's is itself
 	Digest uint64 // of the fences that its holders told last
 }
+
+// Above returns the longest cell on the map that covers this one; the root's is itself.
+func (k *Known) Above() Prefix { return PrefixOf(k.Bits, k.above) }
 
 // mapMax bounds the cells on a map. Whoever walks through a larger directory finds its
 // way from the root anew each time they are dropped.
@@ -39,7 +42,7 @@ func (m *Map) Find(at Position, except []Prefix) *Known {
 	i, _ := slices.BinarySearchFunc(m.cells, at, beginsAfter)
 	k := &m.cells[i-1]
 	for !k.Contains(at) || slices.Contains(except, k.Prefix) {
-		k = m.Get(k.Above)
+		k = m.Get(k.Above())
 	}
 	return k
 }
@@ -83,13 +86,13 @@ func (m *Map) Add(x Prefix) {
 	}
 	above := m.cells[i-1].Prefix // the list begins with the root
 	for !above.Covers(x) {
-		above = m.Get(above).Above
+		above = m.Get(above).Above()
 	}
-	m.cells = slices.Insert(m.cells, i, Known{Prefix: x, Above: above})
+	m.cells = grid.AppendOne(m.cells, Known{})
+	copy(m.cells[i+1:], m.cells[i:])
+	m.cells[i] = Known{Prefix: x, above: above.Length}
 	for j := i + 1; j < len(m.cells) && x.Covers(m.cells[j].Prefix); j++ {
-		if m.cells[j].Above.Length < x.Length {
-			m.cells[j].Above = x
-		}
+		m.cells[j].above = max(m.cells[j].above, x.Length)
 	}
 }
 
@@ -99,11 +102,11 @@ func (m *Map) Forget(x Prefix) {
 	if !ok || x.IsRoot() {
 		return
 	}
-	above := m.cells[i].Above
+	above := m.cells[i].above
 	m.cells = slices.Delete(m.cells, i, i+1)
 	for ; i < len(m.cells) && x.Covers(m.cells[i].Prefix); i++ {
-		if m.cells[i].Above == x {
-			m.cells[i].Above = above
+		if m.cells[i].above == x.Length {
+			m.cells[i].above = above
 		}
 	}
 }

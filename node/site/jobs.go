@@ -137,7 +137,7 @@ func (js *jobs) submit(now grid.Time, in *Submit, out *grid.Outbox) {
 	if known || err != nil {
 		return
 	}
-	e := js.entries.New()
+	e := new(entry)
 	e.job, e.turn = in.Job, after.TurnOf(in.Job)
 	js.number(e.job, out)
 	js.enter(e)

@@ -134,7 +134,7 @@ func (p *placing) accepted(now grid.Time, in *market.Accepted, out *grid.Outbox)
 		}
 		p.supersede(now, old, out)
 	}
-	e := p.jobs.entries.New()
+	e := new(entry)
 	e.job, e.state, e.foreign = in.Job, Queued, true
 	e.epoch, e.award, e.losses, e.leased = in.Award.Epoch, in.Award, in.Losses, in.Leased
 	p.jobs.add(e)

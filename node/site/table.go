@@ -33,7 +33,6 @@ type table struct {
 	users    map[string]int // live home jobs by user
 	live     []*entry       // those not terminal, and those of others whose home may not have the result; in no order
 	finished []finishedJob  // ended home jobs that are still kept, oldest first
-	entries  grid.Slab[entry]
 }
 
 // Fate implements after.Table.

@@ -17,7 +17,6 @@ type Feed struct {
 	Adjust func(*grid.Job)                             // nil: nothing
 	Read   int64
 	job    workload.Job
-	jobs   grid.Slab[grid.Job]
 }
 
 // Next implements Source.
@@ -30,7 +29,7 @@ func (f *Feed) Next() (*grid.Job, int, error) {
 		return nil, 0, io.EOF
 	}
 	f.Read++
-	j := f.jobs.New()
+	j := new(grid.Job)
 	f.QoS.Job(&f.job, &f.Homes[f.job.Site], j)
 	if f.Goal != nil {
 		j.Goal = f.Goal(f.job.Site, &f.job)
