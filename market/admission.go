@@ -32,6 +32,7 @@ type hold struct {
 	home       grid.SiteID
 	token      uint64 // our name for it, never used twice
 	request    uint64 // of home
+	answers    int    // that say so, but for those that did not arrive
 	processors int64
 	work       grid.Work
 	gpus       grid.GPUs
@@ -192,7 +193,7 @@ func (d *admission) admit(now grid.Time, e *acquaintance, m *Negotiate) (h *hold
 	}
 	h = d.newHold()
 	d.grants = number(d.grants, now)
-	h.task, h.home, h.token, h.request = m.Task, e.site, d.grants, m.Request
+	h.task, h.home, h.token, h.request, h.answers = m.Task, e.site, d.grants, m.Request, 0
 	h.processors, h.work, h.gpus = m.Processors, m.Work, m.GPUs
 	h.price, h.cost, h.bank = price, cost, ""
 	if d.desk != nil && cost > 0 {
@@ -270,9 +271,14 @@ func (d *admission) find(home grid.SiteID, task grid.TaskID, token uint64) *hold
 	return nil
 }
 
-// undelivered: a guarantee whose asker never heard of it is not taken up.
+// undelivered: a guarantee whose asker never heard of it is not taken up. Of several answers to
+// copies of one question another may have arrived.
 func (d *admission) undelivered(now grid.Time, m *Reply) {
-	if h := d.holds[m.Task.Job]; h != nil && m.Hold != 0 && h.token == m.Hold {
+	h := d.holds[m.Task.Job]
+	if h == nil || m.Hold == 0 || h.token != m.Hold {
+		return
+	}
+	if h.answers--; h.answers <= 0 {
 		d.release(now, h)
 	}
 }
@@ -324,6 +330,7 @@ func (d *admission) sendGrant(now grid.Time, h *hold, out *grid.Outbox) {
 	}
 	m.Finish = max(m.Finish, m.Start)
 	d.answers.add(Granted)
+	h.answers++
 	out.Send(h.home, m)
 }
 

@@ -102,6 +102,22 @@ func TestLateCopyTakesNoGuarantee(t *testing.T) {
 	}
 }
 
+// TestGuaranteeOfWhichHomeHeardStands: of two copies of an answer one is enough; a guarantee of which
+// no answer arrived does not stand.
+func TestGuaranteeOfWhichHomeHeardStands(t *testing.T) {
+	for lost, unknown := range []bool{false, false, true} {
+		b, ask, submit := lodging(t)
+		r := replyOf(t, ask(1, 1))
+		copied := replyOf(t, ask(1, 1))
+		for _, m := range []*Reply{copied, r}[:lost] {
+			b.Step(testEpoch, &grid.Undelivered{To: "a", Message: m}, new(grid.Outbox))
+		}
+		if ack, ok := submit(r)[0].Message.(*Acknowledge); !ok || ack.Unknown != unknown {
+			t.Errorf("%d of two answers did not arrive: the job is answered with %+v, want unknown: %v", lost, ack, unknown)
+		}
+	}
+}
+
 // TestReplacedExecutionIsNotKept: once a home has placed a job here anew, nothing is kept of the
 // execution before.
 func TestReplacedExecutionIsNotKept(t *testing.T) {

@@ -240,6 +240,19 @@ func TestRenews(t *testing.T) {
 	}
 }
 
+// TestRenewsThoughTheClockWentBack: what was spent while it was ahead does not hide what ends before.
+func TestRenewsThoughTheClockWentBack(t *testing.T) {
+	d := newDesk(Config{Everyone: Limits{Spend: Spend{10, grid.Day}}})
+	for _, at := range []grid.Time{49 * grid.Hour, 52 * grid.Hour, 30 * grid.Hour, 33 * grid.Hour} {
+		d.Spent(at, "eve", 3, new(grid.Outbox))
+	}
+	for _, tt := range [][2]grid.Time{{33 * grid.Hour, 54 * grid.Hour}, {54 * grid.Hour, 57 * grid.Hour}, {57 * grid.Hour, grid.Never}} {
+		if at := d.Renews(tt[0], "eve"); at != tt[1] {
+			t.Errorf("at %v: may spend more from %v on, want %v", tt[0], at, tt[1])
+		}
+	}
+}
+
 // TestAuditRecords: what a user has spent and is not stored as it is is found.
 func TestAuditRecords(t *testing.T) {
 	d, stored := newDesk(Config{}), make(map[string][]byte)

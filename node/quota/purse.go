@@ -51,6 +51,10 @@ func (p *purse) add(now grid.Time, cost grid.Credits, span grid.Time) {
 		n++
 	}
 	p.slices = append([]slice(nil), p.slices[n:]...)
+	for i := range p.slices { // a clock was set back: what lies ahead was spent by now
+		x := &p.slices[i]
+		x.First, x.Last = min(x.First, now), min(x.Last, now)
+	}
 	if last := len(p.slices) - 1; last >= 0 && now-p.slices[last].First <= grain {
 		p.slices[last].Last = now
 		p.slices[last].Credits += cost
