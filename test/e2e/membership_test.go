@@ -24,6 +24,7 @@ func TestMembers(t *testing.T) {
 	stranger := newLoner(t, "beta", "--join", alpha.addr, "--federation", "physics", "--foreign", "allow", "--price", "0.01").start()
 
 	alpha.sees(2)
+	alpha.eventually("beta's record can be found", func() bool { return strings.Contains(alpha.run("sites", beta.id).stdout, "record") })
 	if text := alpha.ok("submit", "--policy", "cheapest", "--site", "beta", "-W", "--", "true"); strings.Contains(text, "0.01") {
 		t.Errorf("the job went to the stranger: %s", text)
 	}
