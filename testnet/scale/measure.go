@@ -72,7 +72,7 @@ const (
 const (
 	garbageMin   = 512 << 20
 	garbageMost  = 400
-	garbageLeast = 33
+	garbageLeast = 20
 )
 
 // garbage returns GOGC for federations of so many sites together.

@@ -59,7 +59,7 @@ func TestWhatRunsLeave(t *testing.T) {
 func TestGarbage(t *testing.T) {
 	defer debug.SetGCPercent(debug.SetGCPercent(100))
 	var c collector
-	for _, tt := range []struct{ more, want int }{{1, 400}, {999, 400}, {2000, 158}, {97_000, 33}, {-99_000, 400}, {-1000, 400}} {
+	for _, tt := range []struct{ more, want int }{{1, 400}, {999, 400}, {2000, 158}, {97_000, 20}, {-99_000, 400}, {-1000, 400}} {
 		c.add(tt.more)
 		if got := debug.SetGCPercent(100); got != tt.want {
 			t.Errorf("%d sites: collects at %d %%, want %d", c.sites, got, tt.want)
