@@ -29,46 +29,67 @@ func Read(path string, each func(offset int64, record []byte) error) (Tail, erro
 		return Tail{}, fmt.Errorf("read journal: %w", err)
 	}
 	defer file.Close()
+	info, err := file.Stat()
+	if err != nil {
+		return Tail{}, fmt.Errorf("read journal: %w", err)
+	}
+	tail, err := walk(io.NewSectionReader(file, 0, info.Size()), each)
+	if err != nil {
+		return tail, fmt.Errorf("read journal %s: %w", path, err)
+	}
+	return tail, nil
+}
+
+// readAhead is how many bytes of a journal are read at once.
+const readAhead = 1 << 18
+
+// walk is Read of what a file holds.
+func walk(content *io.SectionReader, each func(offset int64, record []byte) error) (Tail, error) {
 	var tail Tail
 	var record []byte
-	r := bufio.NewReaderSize(file, 1<<18)
+	var err error
+	r := bufio.NewReaderSize(content, int(min(content.Size(), readAhead)))
 	for {
-		record, err = readFrame(r, tail.Size, record)
+		record, err = readFrame(r, tail.Size, content.Size()-tail.Size, record)
+		if err == errNoFrame {
+			return tail, tail.search(content)
+		}
 		if err != nil {
-			break
+			return tail, err
 		}
 		if err := each(tail.Size, record); err != nil {
-			return tail, fmt.Errorf("journal %s at byte %d: %w", path, tail.Size, err)
+			return tail, fmt.Errorf("at byte %d: %w", tail.Size, err)
 		}
 		tail.Records++
 		tail.Size += int64(frameSize + len(record))
 	}
-	if err != errNoFrame {
-		return tail, fmt.Errorf("read journal: %w", err)
-	}
-	return tail, tail.search(file)
 }
 
 // ReadAt returns the record at an offset that Append returned or Read reported.
 func ReadAt(file io.ReaderAt, offset int64) ([]byte, error) {
-	record, err := readFrame(io.NewSectionReader(file, offset, frameSize+RecordMax), offset, nil)
+	record, err := recordAt(file, offset, frameSize+RecordMax)
 	if err != nil {
 		return nil, fmt.Errorf("journal record at byte %d: %w", offset, err)
 	}
 	return record, nil
 }
 
+// recordAt returns the record at an offset of a file that has no more than so many bytes from there on.
+func recordAt(file io.ReaderAt, offset, left int64) ([]byte, error) {
+	return readFrame(io.NewSectionReader(file, offset, left), offset, left, nil)
+}
+
 var errNoFrame = errors.New("no whole record")
 
-// readFrame returns the record that r has at offset, in buf grown as needed, or
-// errNoFrame.
-func readFrame(r io.Reader, offset int64, buf []byte) ([]byte, error) {
+// readFrame returns the record that r, with no more than so many bytes left, has at offset, in
+// buf grown as needed, or errNoFrame.
+func readFrame(r io.Reader, offset, left int64, buf []byte) ([]byte, error) {
 	var head [frameSize]byte
 	if _, err := io.ReadFull(r, head[:]); err != nil {
 		return buf, noFrame(err)
 	}
 	size := binary.LittleEndian.Uint32(head[4:])
-	if binary.LittleEndian.Uint32(head[:]) != mark || size > RecordMax {
+	if binary.LittleEndian.Uint32(head[:]) != mark || size > RecordMax || int64(size) > left-frameSize {
 		return buf, errNoFrame
 	}
 	if cap(buf) < int(size) {
@@ -92,15 +113,11 @@ func noFrame(err error) error {
 }
 
 // search looks through what follows the last whole record.
-func (t *Tail) search(file *os.File) error {
-	info, err := file.Stat()
-	if err != nil {
-		return fmt.Errorf("read journal: %w", err)
-	}
-	rest := make([]byte, max(info.Size()-t.Size, 0))
-	n, err := file.ReadAt(rest, t.Size)
+func (t *Tail) search(content *io.SectionReader) error {
+	rest := make([]byte, content.Size()-t.Size)
+	n, err := content.ReadAt(rest, t.Size)
 	if err != nil && err != io.EOF {
-		return fmt.Errorf("read journal: %w", err)
+		return err
 	}
 	rest = bytes.TrimRight(rest[:n], "\x00")
 	t.Torn = int64(len(rest))
@@ -111,7 +128,7 @@ func (t *Tail) search(file *os.File) error {
 			break
 		}
 		at += next
-		record, err := ReadAt(file, t.Size+int64(at))
+		record, err := recordAt(content, t.Size+int64(at), int64(len(rest)-at))
 		if err != nil {
 			at++
 			continue
