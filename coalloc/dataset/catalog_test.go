@@ -314,6 +314,25 @@ func TestLooksAreBounded(t *testing.T) {
 	}
 }
 
+// TestFindRefuses: users are told that a name is none, and that too many wait for the same data set.
+func TestFindRefuses(t *testing.T) {
+	b := newBench(t)
+	if e := b.step(&Find{Token: 1, Name: "a name\n"}); len(e.answers) != 1 || e.answers[0].(*Found).Err == nil || len(e.find) > 0 {
+		t.Errorf("of what is no name: %+v", e)
+	}
+	for i := range askersMax {
+		if e := b.step(&Find{Token: uint64(i + 2), Name: "x"}); len(e.answers) > 0 {
+			t.Fatalf("user %d is told %+v at once", i, e.answers[0])
+		}
+	}
+	if e := b.step(&Find{Token: 99, Name: "x"}); len(e.answers) != 1 || !errors.Is(e.answers[0].(*Found).Err, ErrBusy) {
+		t.Errorf("one more than may wait: %+v", e)
+	}
+	if e := b.step(&grid.Providers{Key: b.c.Key("x")}); len(e.answers) != askersMax {
+		t.Errorf("%d are told in the end, want %d", len(e.answers), askersMax)
+	}
+}
+
 // TestDHTIsSilent: a look-up ends although the driver never answers.
 func TestDHTIsSilent(t *testing.T) {
 	b := newBench(t)

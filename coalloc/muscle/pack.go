@@ -56,13 +56,12 @@ func Pack(b *Batch, rule Rule, rng *rand.Rand) (*Packing, error) {
 		}
 		p.allocate(c)
 	}
-	for i, job := range p.order {
+	for i, job := range p.order { // of those that fit nowhere it keeps the order of the batch
 		if !p.search.taken[i] {
 			p.packing.Unplaced = append(p.packing.Unplaced, job)
 			p.packing.Placements[job] = Placement{Cluster: -1}
 		}
 	}
-	slices.Sort(p.packing.Unplaced)
 	for c := range b.Clusters {
 		p.packing.Shares[c].Seed = p.seed(c)
 	}

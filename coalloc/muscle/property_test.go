@@ -196,6 +196,63 @@ func TestSearch(t *testing.T) {
 	})
 }
 
+// TestFewest: of the compositions of a row the first with the fewest allocated jobs is taken, but
+// not the one that consists of the job to be replaced alone.
+func TestFewest(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		rows := rapid.IntRange(1, 40).Draw(t, "rows")
+		sizes := rapid.SliceOfN(rapid.IntRange(1, rows), 1, 30).Draw(t, "sizes")
+		s := newSearch(NewTable(sizes, rows))
+		for job := range sizes {
+			s.taken[job], s.pending[job] = rapid.Bool().Draw(t, "taken"), rapid.Bool().Draw(t, "pending")
+		}
+		except := rapid.IntRange(-1, len(sizes)-1).Draw(t, "except")
+		row := rapid.IntRange(1, rows).Draw(t, "row")
+		if except >= 0 {
+			row = sizes[except]
+		}
+		lead, allocated := -1, 0
+		for _, jobs := range s.table.Row(row) {
+			n := 0
+			for _, job := range jobs {
+				if s.taken[job] || s.pending[job] {
+					n++
+				}
+			}
+			if (lead < 0 || n < allocated) && !slices.Equal(jobs, []int{except}) {
+				lead, allocated = jobs[0], n
+			}
+		}
+		if got, n := s.fewest(row, except); got != lead || lead >= 0 && n != allocated {
+			t.Fatalf("of row %d without job %d that of job %d with %d allocated, want %d with %d", row, except, got, n, lead, allocated)
+		}
+	})
+}
+
+// TestWorkIsShared: the shares of a batch may take as much work as there is, in proportion to their jobs.
+func TestWorkIsShared(t *testing.T) {
+	b := drawn(1, 40, 2, 16)
+	packing, err := Pack(b, Published, draws(1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	const set = 10
+	cfg := PlanConfig{Config: titan.Config{Set: set, Stable: 1000, Generations: 1000}, Work: 100_000}
+	for c := range b.Clusters {
+		p, err := NewPlanner(cfg, draws(2))
+		if err != nil {
+			t.Fatal(err)
+		}
+		problem := b.Problem(c, &packing.Shares[c])
+		n := len(problem.Jobs)
+		generations, _ := p.Plan(b, problem, &packing.Shares[c])
+		share, one := cfg.Work*n/len(b.Jobs), set*n*problem.Processors
+		if want := (share + one - 1) / one; generations != want {
+			t.Errorf("%d jobs of %d: %d generations, want %d", n, len(b.Jobs), generations, want)
+		}
+	}
+}
+
 // TestSameSeedSamePacking: ties of equal clusters are drawn, and nothing else is.
 func TestSameSeedSamePacking(t *testing.T) {
 	b := drawn(1, 60, 4, 16)

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
@@ -173,6 +174,25 @@ func TestTheLargestAnswerFits(t *testing.T) {
 	}
 	if body, err := proto.Marshal(m.Proto()); err != nil || len(body) > frameMax {
 		t.Errorf("%d bytes, at most %d: %v", len(body), frameMax, err)
+	}
+}
+
+// TestAsManyRecordsAsThereMayBe: an answer of that many decodes, and one of more does not.
+func TestAsManyRecordsAsThereMayBe(t *testing.T) {
+	var all []*Record
+	for i := range informMax + 1 {
+		all = append(all, newSigner(t, byte(i)).record(t, nil))
+	}
+	slices.SortFunc(all, func(a, b *Record) int { return strings.Compare(string(a.Site), string(b.Site)) })
+	for n, want := range map[int]bool{informMax: true, informMax + 1: false} {
+		body, err := proto.Marshal((&Inform{Token: 1, Records: all[:n]}).Proto())
+		if err != nil {
+			t.Fatal(err)
+		}
+		m, err := Protocol.Decoders[wire.DirectoryInform]("", body)
+		if (err == nil) != want || want && len(m.(*Inform).Records) != n || !want && !errors.Is(err, wire.ErrMalformed) {
+			t.Errorf("%d records: %v, %v", n, m, err)
+		}
 	}
 }
 

@@ -64,10 +64,17 @@ func TestRememberedAnnouncement(t *testing.T) {
 	}
 }
 
-// TestMemoryCheck: what no circle remembers is refused.
+// TestMemoryCheck: what no circle remembers is refused, and as much as one may is not.
 func TestMemoryCheck(t *testing.T) {
+	most := Memory{Siblings: make([]Known, othersMax-1)}
+	for i := range most.Siblings {
+		most.Siblings[i].Site = grid.SiteID(make([]byte, siteMax))
+	}
+	if err := most.Check(); err != nil {
+		t.Errorf("the most that a circle remembers: %v", err)
+	}
 	for _, m := range []Memory{
-		{Announced: -1}, {Siblings: []Known{{"", 1}}}, {Siblings: []Known{{"b", -1}}}, {Siblings: make([]Known, othersMax)},
+		{Announced: -1}, {Siblings: []Known{{"", 1}}}, {Siblings: []Known{{"b", -1}}}, {Siblings: append(most.Siblings, Known{"b", 1})},
 		{Siblings: []Known{{grid.SiteID(make([]byte, siteMax+1)), 1}}},
 	} {
 		if m.Check() == nil {
