@@ -232,3 +232,31 @@ func TestBehindTheFront(t *testing.T) {
 		}
 	}
 }
+
+// TestGoodEnough: a guarantee is chased by a job in a hurry only where another site may finish earlier by
+// more than a tenth, and not if it would lapse before that one has answered.
+func TestGoodEnough(t *testing.T) {
+	const now = 10 * grid.Hour
+	timeout := Config{}.WithDefaults().ReplyTimeout
+	for _, tt := range []struct {
+		name     string
+		goal     grid.Goal
+		standing Standing
+		finish   grid.Time // of the guarantee
+		expires  grid.Time
+		want     int
+	}{
+		{"a tenth later", grid.GoalTime, StandingGranted, now + 110*grid.Minute, grid.Never, 0},
+		{"more than a tenth later", grid.GoalTime, StandingGranted, now + 110*grid.Minute + 1, grid.Never, -1},
+		{"lapses meanwhile", grid.GoalTime, StandingGranted, now + grid.Day, now + timeout, 0},
+		{"lapses later", grid.GoalTime, StandingGranted, now + grid.Day, now + timeout + 1, -1},
+		{"no guarantee", grid.GoalTime, StandingOpen, now, now, -1},
+		{"the cheapest is wanted", grid.GoalCost, StandingGranted, now + grid.Day, grid.Never, -1},
+	} {
+		s := NewSearch(&grid.Job{Goal: tt.goal}, nil, Circumstances{Now: now})
+		s.asks = []ask{{standing: tt.standing, finish: tt.finish, expires: tt.expires}}
+		if got := (coordinated{}).goodEnough(s, now+100*grid.Minute); got != tt.want {
+			t.Errorf("%s: %d, want %d", tt.name, got, tt.want)
+		}
+	}
+}

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"gridnode/grid"
+	"gridnode/market/bank"
 )
 
 // TestNamedSiteThatIsBusy may take the job yet, which one with a rule against it does not; nor
@@ -36,6 +37,42 @@ func TestNamedSiteThatIsBusy(t *testing.T) {
 		}
 		if asked == 0 || a.refused == nil || a.refused.Later != tt.want {
 			t.Errorf("%s: asked %d times, refused as %+v", tt.name, asked, a.refused)
+		}
+	}
+}
+
+// TestTurnsOfABusySite: a site that is busy is asked once more at growing pauses, and more often by one
+// that pays with cheques, as holds last longer where they are drawn first.
+func TestTurnsOfABusySite(t *testing.T) {
+	for _, tt := range []struct {
+		desk *bank.Desk
+		want int
+	}{{nil, 1 + roundsMax}, {bank.NewDesk(bank.Config{Self: "a"}, 1), 1 + roundsMax}, {bank.NewDesk(bank.Config{Self: "a", Bank: "bank"}, 1), 1 + roundsPaid}} {
+		n := newNetwork(t)
+		n.silent = true
+		a := n.add(Config{Offer: Offer{Site: "a", Rating: grid.Rating{Speed: 1, Bandwidth: 1}}}, 0)
+		a.agent.UseBank(tt.desk)
+		n.add(Config{Offer: Offer{Site: "b", Resources: grid.Resources{Processors: 10}, Rating: grid.Rating{Speed: 1, Bandwidth: 1}, Foreign: true}}, 0)
+		job := n.job(1, "a", 1, grid.Hour, grid.GoalCost)
+		job.Budget = grid.NoBudget
+		n.place(job)
+		asked, pause, last := 0, grid.Time(0), n.now
+		for n.now < testEpoch+grid.Hour && a.refused == nil {
+			for len(n.flight) > 0 {
+				m := n.flight[0]
+				n.flight = n.flight[1:]
+				if ask, ok := m.message.(*Negotiate); ok {
+					if asked++; asked > 2 && n.now-last < pause {
+						t.Errorf("asked for the %dth time after %v, want no earlier than after %v", asked, n.now-last, pause)
+					}
+					pause, last = n.now-last, n.now
+					a.step(&grid.Delivery{From: m.to, Message: &Reply{Request: ask.Request, Task: ask.Task, Refusal: Busy}})
+				}
+			}
+			n.advance(10*grid.Millisecond, false)
+		}
+		if asked != tt.want {
+			t.Errorf("asked %d times, want %d", asked, tt.want)
 		}
 	}
 }
