@@ -137,6 +137,7 @@ func TestForgeries(t *testing.T) {
 		{"no job", "no ID", p.payer.id, &Draw{Payee: p.payee.id, Ceiling: 5, Lifetime: 1}},
 		{"long statement", "limit", p.payer.id, &Inquire{Limit: statementMax + 1}},
 		{"longer statement", "transactions", p.bank.id, &Inform{Transactions: make([]*Transaction, 0)}},
+		{"transaction without a number", "sequence number", p.bank.id, &Inform{}},
 		{"negative payment", "payment", p.bank.id, &Settled{Task: task(1), Paid: -1}},
 		{"large payment", "payment", p.bank.id, &Redeemed{Payer: p.payer.id, Task: task(1), Paid: grid.CreditsMax + 1}},
 		{"large refusal", "refusal", p.bank.id, &TransferReply{ID: id(1), Settled: -1}},
@@ -147,6 +148,10 @@ func TestForgeries(t *testing.T) {
 			for range statementMax + 1 {
 				message.(*wirepb.BankInform).Transactions = append(message.(*wirepb.BankInform).Transactions, &wirepb.BankTransaction{})
 			}
+		case "transaction without a number":
+			message.(*wirepb.BankInform).Transactions = []*wirepb.BankTransaction{{
+				Kind: uint32(KindGrant), Payer: string(Issuer), Payee: string(p.payee.id), Amount: 1, Job: wire.JobBytes(task(1).Job),
+			}}
 		case "large refusal":
 			message.(*wirepb.BankTransferred).Refusal = 256
 		}

@@ -395,3 +395,16 @@ func TestAuditOfHeard(t *testing.T) {
 		t.Error("a home counts as heard that was not asked, and the audit does not say so")
 	}
 }
+
+// TestAuditOfOrder: executions that are looked for by halving, and are not in order, are found.
+func TestAuditOfOrder(t *testing.T) {
+	b := bench{now: grid.Hour}
+	b.Enter(b.now, "home", number(1), Default, b.now+Default)
+	b.Enter(b.now, "home", number(2), Default, b.now+Default)
+	if err := b.Audit(b.now); err != nil {
+		t.Errorf("in order: %v", err)
+	}
+	if slices.Reverse(b.homes["home"].list); b.Audit(b.now) == nil {
+		t.Error("executions are in the wrong order, and the audit does not say so")
+	}
+}
