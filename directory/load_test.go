@@ -280,3 +280,20 @@ func TestLoadThatGoesOnIsToldSlowly(t *testing.T) {
 		t.Errorf("%d reports after a rest, want 1", n)
 	}
 }
+
+// TestHearersAreTold: a sibling that has not heard is told once, and once more when it hears as another.
+func TestHearersAreTold(t *testing.T) {
+	var g gossip
+	for i, tt := range []struct {
+		site grid.SiteID
+		ear  int
+		want bool
+	}{{"a", others, true}, {"a", others, false}, {"b", others, true}, {"a", watchers, true}, {"a", watchers, false}, {"b", others, false}} {
+		if got := g.enlist(tt.site, tt.ear); got != tt.want {
+			t.Errorf("%d: %s is told %v, want %v", i, tt.site, got, tt.want)
+		}
+	}
+	if len(g.hearers) != 2 {
+		t.Errorf("hearers %v", g.hearers)
+	}
+}

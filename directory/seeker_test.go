@@ -280,6 +280,26 @@ func TestSilenceIsRemembered(t *testing.T) {
 	}
 }
 
+// TestEndedQueriesAreForgotten: what is noted of queries to give them up in time does not grow with all
+// that there were, though there is always one under way.
+func TestEndedQueriesAreForgotten(t *testing.T) {
+	d := newDirectory(Config{})
+	var out grid.Outbox
+	const most = 3 * queriesMax
+	for i := range 3 * most {
+		now := grid.Time(i) * grid.Second / 2 // some are always under way, as each takes as long until it is given up
+		d.Find(now, Query{}, &out)
+		d.Step(now, grid.Tick{}, &out)
+		if n := len(d.seeker.queries); i > 1000 && n == 0 {
+			t.Fatal("no query is under way")
+		}
+		if n := len(d.seeker.deadlines); n > most {
+			t.Fatalf("after %d queries %d are noted", i+1, n)
+		}
+		out.Reset()
+	}
+}
+
 func TestQueriesAreBounded(t *testing.T) {
 	d := newDirectory(Config{})
 	var out grid.Outbox
