@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"gridnode/grid"
 )
 
 // A map against the list of all prefixes on it.
@@ -61,6 +63,39 @@ func TestMapAgainstAllPrefixes(t *testing.T) {
 			t.Fatalf("the stretch of %v downwards from %v ends at %v, want %v; all %v except %v", longest, at, got, down, all, except)
 		}
 	})
+}
+
+// TestLearn: what a holder tells is on the map, and which fences it was is known, so that it need not tell again.
+func TestLearn(t *testing.T) {
+	m := NewMap()
+	x := PrefixOf(Position{1 << 63, 0}, 1)
+	m.Add(x)
+	fences := []Prefix{PrefixOf(Position{1 << 63, 0}, 3), PrefixOf(Position{3 << 62, 0}, 2)}
+	m.Learn(x, append(fences, PrefixOf(Position{}, 2))) // the last is not below x
+	if len(m.cells) != 4 || m.Get(fences[0]) == nil || m.Get(fences[1]) == nil {
+		t.Errorf("on the map are %v", m.cells)
+	}
+	if m.Learn(x, fences); m.Get(x).Digest != Digest(fences) || Digest(fences) == 0 || Digest(fences) == Digest(fences[:1]) {
+		t.Errorf("of %v the digest %x is known, want %x", fences, m.Get(x).Digest, Digest(fences))
+	}
+}
+
+// TestRefresh: a map is forgotten at the end of each span, and not before.
+func TestRefresh(t *testing.T) {
+	var m Map
+	const span = grid.Hour
+	for i, tt := range []struct {
+		now grid.Time
+		add bool
+		has int
+	}{{10, true, 1}, {10, false, 2}, {10 + span - 1, false, 2}, {10 + span, true, 1}, {10 + span + 1, false, 2}, {10 + 2*span, false, 1}} {
+		if m.Refresh(tt.now, span); len(m.cells) != tt.has {
+			t.Errorf("%d: at %v %d cells are known, want %d", i, tt.now, len(m.cells), tt.has)
+		}
+		if tt.add {
+			m.Add(PrefixOf(Position{}, 1))
+		}
+	}
 }
 
 func TestMapIsBounded(t *testing.T) {

@@ -33,6 +33,17 @@ func TestPositionsKeepTheOrder(t *testing.T) {
 	})
 }
 
+// TestWidth: the code of a value has that many bits: it is the same whatever the spread, which follows at once.
+func TestWidth(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		value := rapid.OneOf(rapid.Int64Range(0, 20), rapid.Int64Range(0, ValueMax)).Draw(t, "value")
+		least, most := PositionOf(value, 0), PositionOf(value, ^uint64(0))
+		if w := least.Width(); most.Width() != w || PrefixOf(least, w) != PrefixOf(most, w) || PrefixOf(least, w+1) == PrefixOf(most, w+1) {
+			t.Fatalf("the code of %d has %d bits, and %d: %v, %v", value, w, most.Width(), least, most)
+		}
+	})
+}
+
 func TestNextAndPrevAreNeighbours(t *testing.T) {
 	for _, p := range []Position{{}, {0, ^uint64(0)}, {7, 0}, {1, 2}} {
 		if n := p.Next(); !p.Less(n) || n.Prev() != p {
