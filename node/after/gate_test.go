@@ -379,3 +379,25 @@ func TestAuditOfInstants(t *testing.T) {
 		t.Errorf("asked for an earlier instant again: %v", err)
 	}
 }
+
+// TestLinesEnd: of singletons that have gone nothing is left.
+func TestLinesEnd(t *testing.T) {
+	w, g := newWard(), NewGate(nil)
+	for n := range uint64(3) {
+		j := &grid.Job{ID: grid.JobID{Lo: n + 1}, User: "ann", Name: "x", Terms: &grid.Terms{Singleton: true}}
+		w.jobs, w.state[j.ID] = append(w.jobs, j), "waits"
+		turn := TurnOf(j)
+		g.Enter(j, true)
+		g.Wait(j, &turn, w)
+	}
+	for _, j := range w.jobs {
+		if id, verdict, more := g.Next(1); !more || id != j.ID || verdict != Go {
+			t.Fatalf("%v goes (%v), want %v", id, more, j.ID)
+		}
+		w.state[j.ID] = "well"
+		g.Leave(j, true)
+	}
+	if len(g.lines) != 0 {
+		t.Errorf("of %d lines something is left", len(g.lines))
+	}
+}

@@ -3,6 +3,7 @@ package after
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -135,5 +136,27 @@ func (w *ward) mustNotStall(t *rapid.T, g *Gate, desk *quota.Desk, now grid.Time
 			t.Fatalf("%v waits for %q until %v", j.ID, fmt.Sprint(why), at)
 		}
 		return
+	}
+}
+
+// TestEarlierJobFirst: who waits only as an earlier job of the user does is told which one that is.
+func TestEarlierJobFirst(t *testing.T) {
+	desk := quota.NewDesk(quota.Config{Everyone: quota.Limits{Processors: 5}}, func(*grid.Job) grid.Credits { return 0 })
+	w, g := newWard(), NewGate(desk)
+	for i, processors := range []int64{4, 3, 1} {
+		j := &grid.Job{ID: grid.JobID{Lo: uint64(i + 1)}, User: "ann", Submit: grid.Time(i), Resources: grid.Resources{Processors: processors}}
+		turn := TurnOf(j)
+		w.jobs, w.turns[j.ID], w.state[j.ID] = append(w.jobs, j), &turn, "goes"
+		g.Enter(j, true)
+		g.Wait(j, &turn, w)
+		if id, _, more := g.Next(10); more != (i == 0) {
+			t.Fatalf("once job %d has come %v goes: %v", i+1, id, more)
+		}
+	}
+	const earlier = "an earlier job waits for the same"
+	for n, want := range map[uint64]bool{2: false, 3: true} {
+		if why, text := g.Why(grid.JobID{Lo: n}); why != UserProcessors || strings.Contains(text, earlier) != want {
+			t.Errorf("job %d: %q, %s", n, why, text)
+		}
 	}
 }

@@ -42,6 +42,7 @@ func TestContradictions(t *testing.T) {
 		{"nobody is let in", with(func(a *Around) { a.Jobs, a.Lends = false, false }), []Rule{{Partner: beta, Access: Allow}}, "sites.beta.: never counts"},
 		{"leases of who lends none", with(func(a *Around) { a.Lends = false }), []Rule{{Partner: beta, Lent: 2}}, "sites.beta.leases: never counts"},
 		{"no leases of who lends none", with(func(a *Around) { a.Lends = false }), []Rule{{Partner: beta, Lent: None}}, ""},
+		{"jobs of who lends none", with(func(a *Around) { a.Lends = false }), []Rule{{Partner: beta, Jobs: 2}}, ""},
 		{"jobs of who runs none", with(func(a *Around) { a.Jobs = false }), []Rule{{Partner: beta, Jobs: 2}}, "sites.beta.jobs: never counts"},
 		{"a head that is denied", with(func(a *Around) { a.Head = "head-id" }), []Rule{{Partner: Partner{Site, "head-id"}, Access: Deny}}, "sites.head-id.access: muscle.head"},
 		{"in an open federation", with(func(a *Around) { a.Open = true }), []Rule{{Partner: org, Access: Deny}}, "orgs.Institute.: never counts: the federation is open"},

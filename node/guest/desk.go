@@ -132,7 +132,7 @@ func (d *Desk) fits(r *Rule, a *Ask) Cause {
 	if !said && r.Jobs == 0 && r.Lent == 0 && r.GPUs == 0 {
 		return Admitted
 	}
-	use := Use{Jobs: -a.Mine.Jobs, Processors: -a.Mine.Processors, Lent: -a.Mine.Lent}
+	use := Use{Jobs: -a.Mine.Jobs, Processors: -a.Mine.Processors, Lent: -a.Mine.Lent, GPUs: -a.Mine.GPUs}
 	for site, u := range d.uses {
 		who := Who{Site: site}
 		if r.Scope != Everyone {

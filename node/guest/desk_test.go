@@ -29,7 +29,7 @@ func newDesk(uses map[grid.SiteID]Use, rules ...Rule) *Desk {
 
 func TestAdmit(t *testing.T) {
 	everyone, beta, byID, org := Partner{}, Partner{Site, "beta"}, Partner{Site, "id-b"}, Partner{Organisation, "Institute"}
-	uses := map[grid.SiteID]Use{"id-b": {Jobs: 1, Processors: 2}, "id-c": {Jobs: 2, Processors: 3, Lent: 1}, "id-d": {Lent: 4}}
+	uses := map[grid.SiteID]Use{"id-b": {Jobs: 1, Processors: 2}, "id-c": {Jobs: 2, Processors: 3, Lent: 1}, "id-d": {Lent: 4, GPUs: 3}}
 	b := Ask{Site: "id-b", Processors: 2, Memory: 1 << 30, Span: grid.Hour}
 	lease := Ask{Site: "id-b", Lease: true, Processors: 2, Span: grid.Hour}
 	for _, tt := range []struct {
@@ -65,6 +65,10 @@ func TestAdmit(t *testing.T) {
 		{"its own rule allows longer", []Rule{{Partner: everyone, Time: grid.Minute}, {Partner: org, Time: 2 * grid.Hour}}, b, Admitted},
 		{"a job that counts already", []Rule{{Partner: beta, Jobs: 1, Processors: 2}}, Ask{Site: "id-b", Processors: 2, Mine: Use{Jobs: 1, Processors: 2}}, Admitted},
 		{"a lease that counts already", []Rule{{Partner: everyone, Lent: 5}}, Ask{Site: "id-d", Lease: true, Processors: 4, Mine: Use{Lent: 4}}, Admitted},
+		{"as many GPUs as it may", []Rule{{Partner: everyone, GPUs: 4}}, Ask{Site: "id-b", Processors: 1, GPUs: 1}, Admitted},
+		{"too many GPUs", []Rule{{Partner: everyone, GPUs: 4}}, Ask{Site: "id-b", Processors: 1, GPUs: 2}, OverGPUs},
+		{"no GPUs", []Rule{{Partner: beta, GPUs: None}}, Ask{Site: "id-b", Processors: 1, GPUs: 1}, OverGPUs},
+		{"GPUs that count already", []Rule{{Partner: everyone, GPUs: 4}}, Ask{Site: "id-d", Processors: 1, GPUs: 3, Mine: Use{GPUs: 3}}, Admitted},
 		{"too much memory", []Rule{{Partner: org, Memory: 1<<30 - 1}}, b, OverMemory},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -113,6 +117,23 @@ func TestTerms(t *testing.T) {
 	}
 	if got := d.Runs(0, "id-d", &grid.Job{}); got != Admitted {
 		t.Errorf("a program: %v", got)
+	}
+}
+
+// TestShuns: the owner wants nothing of whom a ban or a rule keeps out.
+func TestShuns(t *testing.T) {
+	d := newDesk(nil, Rule{Partner: Partner{Organisation, "Institute"}, Access: Deny}, Rule{Partner: Partner{Site, "gamma"}, Access: Allow})
+	if err := d.Ban(Ban{Partner: Partner{Site, "delta"}, Since: 1, Until: grid.Hour}, new(grid.Outbox)); err != nil {
+		t.Fatal(err)
+	}
+	for _, tt := range []struct {
+		now  grid.Time
+		site grid.SiteID
+		want bool
+	}{{1, "id-b", true}, {1, "id-c", false}, {1, "id-d", true}, {grid.Hour, "id-d", false}, {1, "id-e", false}} {
+		if got := d.Shuns(tt.now, tt.site); got != tt.want {
+			t.Errorf("%s at %v: %v", tt.site, tt.now, got)
+		}
 	}
 }
 

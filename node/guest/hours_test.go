@@ -78,6 +78,7 @@ func TestHoursAreParsed(t *testing.T) {
 		{"20:00-06:00,05:00-07:00", "", "overlap"},
 		{"08:00-12:00,08:00-09:00", "", "overlap"},
 		{"", "", "part of the day"},
+		{strings.Repeat("10:00-11:00,", windowsMax) + "10:00-11:00", "", "17 windows, at most 16"},
 	} {
 		h, err := ParseHours(tt.text)
 		if tt.wrong != "" && (err == nil || !strings.Contains(err.Error(), tt.wrong)) || tt.wrong == "" && (err != nil || h.String() != tt.want) {

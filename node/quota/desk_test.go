@@ -187,6 +187,9 @@ func TestStandingOfUsers(t *testing.T) {
 	}
 	d.Ended(now+grid.Minute, job(1, "ann", 3_000_000, 0))
 	d.Ended(now+grid.Minute, job(1, "ann", 3_000_000, 0)) // told twice
+	if got, want := d.Use(now+grid.Minute, "ann").Lately, grid.Minute*3_000_000; got != want {
+		t.Errorf("at the end %d count, want %d", got, want)
+	}
 	var out grid.Outbox
 	d.Spent(now+grid.Minute, "ann", 0, &out)
 	d.Spent(now+grid.Minute, "ann", 0, &out) // nothing is new
@@ -270,5 +273,39 @@ func TestAuditRecords(t *testing.T) {
 	}
 	if spend(false); d.AuditRecords(stored) == nil {
 		t.Error("what was not saved is in order")
+	}
+}
+
+// TestAudit: what is counted as placed, and what is placed, is the same.
+func TestAudit(t *testing.T) {
+	d := newDesk(Config{Everyone: Limits{Running: 5}})
+	one, two := job(1, "ann", 2, 3), job(2, "ann", 1, 1)
+	d.Take(one)
+	placed := map[grid.JobID]*grid.Job{one.ID: one}
+	if err := d.Audit(placed); err != nil {
+		t.Errorf("one of one: %v", err)
+	}
+	if d.Audit(map[grid.JobID]*grid.Job{two.ID: two}) == nil {
+		t.Error("another one counts than is placed, and the audit does not say so")
+	}
+	if placed[two.ID] = two; d.Audit(placed) == nil {
+		t.Error("one is placed that does not count, and the audit does not say so")
+	}
+	if d.Audit(nil) == nil {
+		t.Error("one counts that is not placed, and the audit does not say so")
+	}
+}
+
+// TestWhySpending: a user is told what he has spent, and what runs may cost if anything does.
+func TestWhySpending(t *testing.T) {
+	d := newDesk(Config{Everyone: Limits{Spend: Spend{10, grid.Day}}})
+	d.Spent(grid.Hour, "ann", 4, new(grid.Outbox))
+	waits := job(2, "ann", 1, 7)
+	if text := d.Why(2*grid.Hour, waits, OverSpend); !strings.Contains(text, "has spent") || strings.Contains(text, "what runs") {
+		t.Errorf("nothing runs: %s", text)
+	}
+	d.Take(job(1, "ann", 1, 5))
+	if text := d.Why(2*grid.Hour, waits, OverSpend); !strings.Contains(text, "what runs may cost 0.000005") {
+		t.Errorf("something runs: %s", text)
 	}
 }
