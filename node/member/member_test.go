@@ -2,7 +2,9 @@ package member
 
 import (
 	"bytes"
+	"crypto/ecdsa"
 	"crypto/ed25519"
+	"crypto/elliptic"
 	"crypto/rand"
 	"crypto/x509"
 	"crypto/x509/pkix"
@@ -187,6 +189,21 @@ func TestMalformedProofs(t *testing.T) {
 		if m, err := f.Verify(p, idOf(t, newKey(10)), start); m != nil || !errors.Is(err, wire.ErrMalformed) {
 			t.Errorf("%s: %+v, %v", name, m, err)
 		}
+	}
+}
+
+// TestProofOfAnotherKey: a certificate about a key that is no site's names nobody.
+func TestProofOfAnotherKey(t *testing.T) {
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := parsed(t)(x509.CreateCertificate(rand.Reader, &x509.Certificate{SerialNumber: big.NewInt(7)}, &x509.Certificate{}, key.Public(), newKey(1)))
+	if site, err := NewProof(c).Site(); site != "" || !errors.Is(err, wire.ErrMalformed) {
+		t.Errorf("it is of %q, %v", site, err)
+	}
+	if site, err := NewProof(certify(t, &newRoot(t, 1, 1).Issuer, newKey(10), "alpha", All)).Site(); site != idOf(t, newKey(10)) || err != nil {
+		t.Errorf("alpha's is of %q, %v", site, err)
 	}
 }
 

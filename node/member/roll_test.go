@@ -170,6 +170,9 @@ func TestRollForgetsWhoWasRevoked(t *testing.T) {
 		}
 	}
 	beta := w.members["beta"].Site
+	if got, want := o.roll.Changes(), []Change{{Site: beta, In: true}, {Site: w.members["gamma"].Site, In: true}}; !slices.Equal(got, want) {
+		t.Errorf("it has changed that %v, want %v", got, want)
+	}
 	if !o.roll.May(beta, MaySubmit, start) || o.roll.May(beta, MayBank, start) || o.roll.May(beta, MaySubmit, start+91*grid.Day) || !o.roll.May(self, All, start) {
 		t.Error("rights are not those of the certificate")
 	}
