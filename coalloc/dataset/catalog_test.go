@@ -220,6 +220,21 @@ func TestHoldersAreAsked(t *testing.T) {
 	}
 }
 
+// TestHoldersInOrder: who holds a data set is known by ID, in whatever order they answered; and
+// what cannot be delivered about one that is looked for no more changes nothing.
+func TestHoldersInOrder(t *testing.T) {
+	b := newBench(t)
+	b.want("x", "a", "b", "c")
+	for _, site := range []grid.SiteID{"c", "a", "b"} {
+		b.inform(site, "x", 10, true)
+	}
+	b.step(&grid.Undelivered{To: "a", Message: &Inquire{"nobody asked"}})
+	b.step(&grid.Undelivered{To: "a", Message: &Inquire{"x"}})
+	if a, known := b.c.Known("x"); !known || names(a.Holders) != "abc" || a.Silent != 0 {
+		t.Errorf("%v, %+v", known, a)
+	}
+}
+
 // TestNobodyIsLookedForLessAndLess: what nobody holds is looked up again soon at first.
 func TestNobodyIsLookedForLessAndLess(t *testing.T) {
 	b := newBench(t)

@@ -433,3 +433,17 @@ func BenchmarkHeadClose(b *testing.B) {
 		})
 	}
 }
+
+// TestArrivals: a job of a window has come as long ago as it was submitted, within what a plan can say,
+// and not later than now, by whatever clock.
+func TestArrivals(t *testing.T) {
+	const now = grid.Day
+	w := &Window{Members: []Member{memberOf("a", 4)}, free: [][]grid.Time{make([]grid.Time, 4)}, unit: 1}
+	for submit, want := range map[grid.Time]grid.Time{now - grid.Hour: -grid.Hour, now: 0, now + grid.Minute: 0, -2 * spanMax: -spanMax} {
+		job := jobOf(1, 2, grid.Minute, grid.Never)
+		job.Submit = submit
+		if b, _ := w.describe(now, []*ticket{{job: job}}); b.Jobs[0].Arrival != want {
+			t.Errorf("submitted at %v, it has arrived at %v, want %v", submit, b.Jobs[0].Arrival, want)
+		}
+	}
+}
