@@ -280,6 +280,46 @@ func TestRefusedJobWaitsUntilItIsAskedFor(t *testing.T) {
 	}
 }
 
+// TestRefusalsAreBelieved: who has said that it has no room is not asked for as much again for a while; for
+// other reasons it may be.
+func TestRefusalsAreBelieved(t *testing.T) {
+	for reason, want := range map[Reason]bool{Busy: true, Exhausted: true, TooWide: true, Denied: false, Full: false} {
+		m, b := alone(t, 2, MatchConfig{Links: []Link{{"b", Sibling}}, Threshold: 1000, Retry: 10 * grid.Minute}, nil)
+		var out grid.Outbox
+		for _, r := range []lrms.Request{jobOf(1, 2), jobOf(2, 2)} {
+			if err := m.Submit(0, Work{Request: r}, &out); err != nil {
+				t.Fatal(err)
+			}
+			m.Dispatch(0, nil, &out)
+		}
+		asked := false
+		for now := grid.Time(0); now < 5*grid.Minute && !asked; now += grid.Second {
+			out.Reset()
+			b.Step(now, grid.Tick{}, &out)
+			m.Step(now, grid.Tick{}, &out)
+			for _, send := range slices.Clone(out.Sends) {
+				ask, is := send.Message.(*Request)
+				if !is {
+					continue
+				}
+				asked = true
+				b.Step(now, &grid.Delivery{From: "b", Message: &Refuse{Number: ask.Number, Reason: reason}}, &out)
+				for _, in := range out.Locals {
+					m.Step(now, in, &out)
+				}
+				out.Locals = nil
+				r, believed := m.hearsay.believed(now, "b")
+				if believed != want || want && (r.processors != 2 || r.reason != reason || r.until != now+10*grid.Minute) {
+					t.Errorf("%v: believed %v, %+v", reason, believed, r)
+				}
+			}
+		}
+		if !asked {
+			t.Error("nobody is asked")
+		}
+	}
+}
+
 // TestDelegationsAreCounted, of a chain of two leases.
 func TestDelegationsAreCounted(t *testing.T) {
 	x := newScript()

@@ -1,6 +1,7 @@
 package access
 
 import (
+	"context"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -50,6 +51,25 @@ func TestRequestsOfOneAccount(t *testing.T) {
 		}
 		if len(s.users) > knownMax {
 			t.Errorf("%d accounts are remembered, want at most %d", len(s.users), knownMax)
+		}
+	})
+}
+
+// TestWhoGivesUpWaiting holds no place: an account may ask as much afterwards.
+func TestWhoGivesUpWaiting(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := NewShares()
+		gone, end := context.WithCancel(t.Context())
+		end()
+		for range 2 * inFlightMax {
+			if _, err := s.Enter(gone, 1); err == nil {
+				t.Fatal("who has gone away is let in")
+			}
+		}
+		if release, err := s.Enter(t.Context(), 1); err != nil {
+			t.Error(err)
+		} else if release(); s.users[1].inFlight != 0 {
+			t.Errorf("%d requests are under way", s.users[1].inFlight)
 		}
 	})
 }

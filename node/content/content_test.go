@@ -21,6 +21,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"gridnode/grid"
 	"gridnode/internal/corpus"
 	"gridnode/internal/wire"
@@ -664,6 +666,64 @@ func TestLiesAreSeen(t *testing.T) {
 	}
 	if _, err := dial(t, &giving{Store: from}, 1<<20).Results(make([]byte, 16), 1, &grid.Files{Out: []string{"*"}}); !errors.Is(err, ErrAbsent) {
 		t.Errorf("results: %v", err)
+	}
+}
+
+// broken is a Giver that cannot read one chunk.
+type broken struct {
+	*giving
+	chunk Digest
+}
+
+var errBroken = errors.New("the disk is broken")
+
+func (g *broken) Read(d Digest, buf []byte) ([]byte, error) {
+	if d == g.chunk {
+		return nil, errBroken
+	}
+	return g.giving.Read(d, buf)
+}
+
+// TestHolderThatCannotRead ends the stream, and what came before counts.
+func TestHolderThatCannotRead(t *testing.T) {
+	from := newStore(t, 1<<30)
+	var chunks []Chunk
+	for i := range 20 {
+		b := noise(uint64(40+i), 1000)
+		d, err := from.Put(b)
+		if err != nil {
+			t.Fatal(err)
+		}
+		chunks = append(chunks, Chunk{d, 1000})
+	}
+	a, b := net.Pipe()
+	defer b.Close()
+	said := make(chan error, 1)
+	go func() {
+		defer a.Close()
+		said <- Serve(a, &broken{&giving{Store: from}, chunks[10].Digest})
+	}()
+	b.SetDeadline(time.Now().Add(time.Minute))
+	kept := 0
+	if _, err := NewPeer(b).Chunks(chunks, func(Digest, []byte) error { kept++; return nil }); err == nil || kept > 10 {
+		t.Errorf("%d chunks came, %v", kept, err)
+	}
+	if err := <-said; !errors.Is(err, errBroken) {
+		t.Errorf("the holder says %v", err)
+	}
+}
+
+// TestFullDiskOfAJob: a file that cannot be written is no file that has been laid down.
+func TestFullDiskOfAJob(t *testing.T) {
+	full, err := os.OpenFile("/dev/full", os.O_RDWR, 0)
+	if err != nil {
+		t.Skip("there is no device here that is always full:", err)
+	}
+	defer full.Close()
+	b := noise(6, 1000)
+	w := layer{Laying: &Laying{Chunk: func(Chunk) ([]byte, error) { return b, nil }}, ctx: t.Context(), chunks: []Chunk{{Size: 1000}}, file: full}
+	if err := w.fill(1000); !errors.Is(err, unix.ENOSPC) {
+		t.Errorf("a full disk is %v", err)
 	}
 }
 
