@@ -139,3 +139,27 @@ func TestPlacementNames(t *testing.T) {
 		t.Errorf("a name that is none is taken as %v, %v", p, err)
 	}
 }
+
+// TestOneIsChosen: of those that a user is shown one is the chosen one, also if another would be chosen by now.
+func TestOneIsChosen(t *testing.T) {
+	n := newNetwork(t)
+	n.silent = true
+	for id, price := range map[grid.SiteID]grid.Price{"home": 9, "b": 1, "c": 2} {
+		n.add(Config{Offer: Offer{Site: id, Resources: grid.Resources{Processors: 10}, Rating: grid.Rating{Speed: 1000, Bandwidth: 1000}, Price: price * grid.Credit, Foreign: true}}, 0)
+	}
+	job := n.job(1, "home", 1, grid.Hour, grid.GoalCost)
+	job.Budget = grid.NoBudget
+	n.place(job)
+	broker := n.sites["home"].agent.broker
+	for _, chosen := range []grid.SiteID{"b", "c", "home"} {
+		var got []grid.SiteID
+		for _, v := range broker.verdicts(n.now, broker.placing[job.ID], chosen) {
+			if v.Outcome == OutcomeChosen {
+				got = append(got, v.Site)
+			}
+		}
+		if len(got) != 1 || got[0] != chosen {
+			t.Errorf("chosen are %v, want %v", got, chosen)
+		}
+	}
+}

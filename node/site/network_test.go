@@ -366,7 +366,11 @@ func describeTask(t *grid.Task) string {
 		for _, p := range t.Gang.Parts {
 			parts = append(parts, fmt.Sprintf("%d@%s", p.Processors, p.Site))
 		}
-		return fmt.Sprintf(" as a gang of %s for %v", strings.Join(parts, ", "), t.Limit)
+		text := fmt.Sprintf(" as a gang of %s for %v", strings.Join(parts, ", "), t.Limit)
+		if t.Bring > 0 {
+			text += fmt.Sprintf(", after %v at most to bring files", t.Bring)
+		}
+		return text
 	case t.Job == nil:
 		return fmt.Sprintf(" for %s for %v", t.Pilot.Site, t.Limit)
 	case t.Pilot.Site != "":

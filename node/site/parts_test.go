@@ -1,6 +1,7 @@
 package site
 
 import (
+	"errors"
 	"strings"
 	"testing"
 
@@ -116,6 +117,22 @@ func TestPartsNeedOthers(t *testing.T) {
 		_, err := New(Config{ID: "here", Parts: parts, Rating: grid.Rating{Speed: 1, Bandwidth: 1}, Price: 1, Directory: directory.Config{Federation: "test"}}, 1)
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v: %v, want %q", parts, err, want)
+		}
+	}
+}
+
+// TestInputsNeedData: a site that knows no data sets takes no job that reads some.
+func TestInputsNeedData(t *testing.T) {
+	for parts, want := range map[Parts]error{Leases | Coallocation: ErrInvalid, Leases | Coallocation | Data: nil} {
+		b := newBench(t, func(c *Config) {
+			c.Parts, c.Sites = parts, coalloc.NewView([]coalloc.Site{{ID: "here", Processors: 4, Free: 4}}, nil)
+		})
+		j := b.job(1, 2)
+		j.Coallocate, j.Inputs = &grid.Coallocation{Components: "2", CCR: -1}, []grid.DataSet{{Name: "x", Size: 1}}
+		j.Tasks = 2
+		b.step(&Submit{Token: 1, Job: j})
+		if s := b.answers[1].(*Submitted); !errors.Is(s.Err, want) || want != nil && !strings.Contains(s.Err.Error(), "data sets") {
+			t.Errorf("%v: %v", parts, s.Err)
 		}
 	}
 }

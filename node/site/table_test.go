@@ -6,8 +6,10 @@ import (
 	"gridnode/grid"
 	"gridnode/internal/lrms"
 	"gridnode/lease"
+	"gridnode/market/keepalive"
 	"gridnode/node/after"
 	"gridnode/node/guest"
+	"gridnode/node/member"
 )
 
 // TestAudit: what is counted wrong, kept for nobody or waited for in vain is found.
@@ -197,5 +199,55 @@ func TestAuditJobs(t *testing.T) {
 	}
 	if live := len(b.site.jobs.live); live <= 2*auditMost || len(looked) != live {
 		t.Errorf("%d of %d jobs have been looked at", len(looked), live)
+	}
+}
+
+// TestExpireKeepsWhatGoesOn: of jobs that were kept long enough those that have ended are forgotten, and not one
+// that goes on again; one that is gone already is no matter.
+func TestExpireKeepsWhatGoesOn(t *testing.T) {
+	b := newBench(t, func(c *Config) { c.Limits.Retention, c.Limits.Finished = grid.Hour, 100 })
+	for n := range uint64(2) {
+		b.step(&Submit{Token: n + 1, Job: b.job(n+1, 1)})
+	}
+	b.step(&Cancel{Job: grid.JobID{Lo: 2}})
+	ended := b.site.jobs.byID[grid.JobID{Lo: 2}]
+	if ended == nil {
+		t.Fatal("it is not kept")
+	}
+	ended.state = Done
+	b.site.jobs.finished = []finishedJob{{grid.JobID{Lo: 7}, b.now}, {grid.JobID{Lo: 1}, b.now}, {grid.JobID{Lo: 2}, b.now}}
+	b.site.jobs.expire(b.now+grid.Hour, &b.out)
+	if b.site.jobs.byID[grid.JobID{Lo: 1}] == nil || b.site.jobs.byID[grid.JobID{Lo: 2}] != nil || len(b.site.jobs.finished) != 0 {
+		t.Errorf("%d jobs are known, %d wait to be forgotten", len(b.site.jobs.byID), len(b.site.jobs.finished))
+	}
+}
+
+// TestWitnesses: in a closed federation as many holders are asked as there are beside the first, three at most.
+func TestWitnesses(t *testing.T) {
+	for _, tt := range []struct {
+		closed         bool
+		replicas, said int
+		want           int
+	}{{false, 0, 0, 0}, {true, 0, 0, 3}, {true, 8, 0, 3}, {true, 3, 0, 2}, {true, 1, 0, 0}, {true, 0, 1, 1}} {
+		var c Config
+		if c.Directory.Replicas, c.Directory.Witnesses = tt.replicas, tt.said; tt.closed {
+			c.Members.Federation = &member.Federation{}
+		}
+		if got := c.filled().Directory.Witnesses; got != tt.want {
+			t.Errorf("%+v: %d", tt, got)
+		}
+	}
+}
+
+// TestNobodysExecution: a home that has heard of what is not here changes nothing.
+func TestNobodysExecution(t *testing.T) {
+	b := newBench(t, func(c *Config) { c.Parts, c.Directory.Federation = Market|Quotes, "test" })
+	b.step(&Submit{Token: 1, Job: b.job(1, 1)})
+	before := b.site.jobs.byID[grid.JobID{Lo: 1}].leased
+	for n := range uint64(2) { // one that is not another site's, and one that is not here
+		b.step(&keepalive.Extended{Task: grid.TaskID{Job: grid.JobID{Lo: n + 1}, Epoch: 1}, End: b.now + grid.Day})
+	}
+	if got := b.site.jobs.byID[grid.JobID{Lo: 1}].leased; got != before {
+		t.Errorf("an execution of the site's own is leased until %v", got)
 	}
 }
