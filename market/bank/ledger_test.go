@@ -7,9 +7,11 @@ import (
 	"strings"
 	"testing"
 
+	"google.golang.org/protobuf/proto"
 	"pgregory.net/rapid"
 
 	"gridnode/grid"
+	"gridnode/internal/wire/wirepb"
 )
 
 const (
@@ -407,6 +409,15 @@ func TestDamagedBooks(t *testing.T) {
 		}},
 		{"no record", "not a record", func(d disk) { d["bank/else/1"] = nil }},
 		{"noise", "", func(d disk) { d[journalKey(3)] = []byte{0xff} }},
+		{"a cheque in no state", "state 77", func(d disk) {
+			for k, v := range d {
+				var p wirepb.BankHoldRecord
+				if strings.HasPrefix(k, holdPrefix) && proto.Unmarshal(v, &p) == nil {
+					p.State = 77
+					d[k], _ = proto.Marshal(&p)
+				}
+			}
+		}},
 		{"a cheque that is gone", "committed", func(d disk) {
 			for k := range d {
 				if strings.HasPrefix(k, holdPrefix) {
@@ -452,6 +463,35 @@ func TestDamagedBooks(t *testing.T) {
 				t.Errorf("error %v, want one about %q", err, tt.want)
 			}
 		})
+	}
+}
+
+// TestMovedOnceOverARestart: what was granted or transferred is not moved again after a restart of the bank, and the
+// same ID with other terms is refused.
+func TestMovedOnceOverARestart(t *testing.T) {
+	l, _, out := books(t)
+	transfer := &TransferRequest{ID: id(9), To: bob, Amount: credits(2)}
+	if r := l.Transfer(5, alice, transfer, out); r != Done {
+		t.Fatal(r)
+	}
+	d := disk{}
+	d.write(out, -1)
+	again := d.desk(t, 6, Config{Self: here, Offer: true}, new(grid.Outbox)).Ledger()
+	for _, l := range []*Ledger{l, again} {
+		last := l.Last()
+		if r := l.Transfer(7, alice, transfer, out); r != Done {
+			t.Errorf("a copy of the request is answered with %v", r)
+		}
+		if r := l.Grant(7, &Grant{ID: id(2), To: bob, Amount: credits(1)}, out); r != Done {
+			t.Errorf("a copy of the grant is answered with %v", r)
+		}
+		if r := l.Transfer(7, alice, &TransferRequest{ID: id(9), To: bob, Amount: credits(1)}, out); r == Done {
+			t.Error("another transfer of the same ID is made")
+		}
+		if l.Last() != last {
+			t.Errorf("%d transactions were added", l.Last()-last)
+		}
+		balance(t, l, bob, credits(3), credits(3), 0)
 	}
 }
 
