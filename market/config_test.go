@@ -14,11 +14,17 @@ func TestConfigValidate(t *testing.T) {
 	if err := good.Validate(); err != nil {
 		t.Fatalf("a site without processors: %v", err)
 	}
+	most := good
+	most.Rating = grid.Rating{Speed: grid.RatingMax, Bandwidth: grid.RatingMax}
+	if err := most.Validate(); err != nil {
+		t.Errorf("the fastest site there may be: %v", err)
+	}
 	for name, change := range map[string]func(*Config){
 		"no site":            func(c *Config) { c.Site = "" },
 		"processors":         func(c *Config) { c.Processors = -1 },
 		"speed 0":            func(c *Config) { c.Speed = 0 },
 		"speed":              func(c *Config) { c.Speed = grid.RatingMax + 1 },
+		"bandwidth":          func(c *Config) { c.Bandwidth = grid.RatingMax + 1 },
 		"bandwidth 0":        func(c *Config) { c.Bandwidth = 0 },
 		"price":              func(c *Config) { c.Price = -1 },
 		"no price":           func(c *Config) { c.Price = 0 },
