@@ -114,7 +114,7 @@ func TestTornTailIsCutAtEveryByte(t *testing.T) {
 // A flipped bit is never read as a record, and is told from a torn tail by the
 // whole records behind it.
 func TestEveryFlippedBitIsSeen(t *testing.T) {
-	records := []string{"first record", "second record", "third record"}
+	records := []string{"first record", "second record", "third record that ends in nothing\x00\x00"}
 	path, offsets := write(t, 256, records...)
 	whole, err := os.ReadFile(path)
 	if err != nil {

@@ -128,7 +128,7 @@ func (t *Tail) search(content *io.SectionReader) error {
 			break
 		}
 		at += next
-		record, err := recordAt(content, t.Size+int64(at), int64(len(rest)-at))
+		record, err := recordAt(content, t.Size+int64(at), content.Size()-t.Size-int64(at))
 		if err != nil {
 			at++
 			continue
