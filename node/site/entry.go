@@ -111,7 +111,7 @@ func decodeEntry(b []byte) (*entry, error) {
 			Bank: grid.SiteID(a.Bank), Lease: grid.Time(a.Lease),
 		}
 	}
-	if p.Result != nil {
+	if p.Result != nil && e.state.Terminal() { // what goes on has none
 		if e.result, err = wire.ResultFromProto(p.Result); err != nil {
 			return nil, fmt.Errorf("job %s: %w", job.ID, err)
 		}
