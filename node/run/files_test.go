@@ -165,3 +165,29 @@ func TestScratchOfAccount(t *testing.T) {
 		t.Error("a directory is made in one that another user has put there")
 	}
 }
+
+// TestForget: of a job's executions those before one go with it, and neither later ones nor what is no execution's.
+func TestForget(t *testing.T) {
+	f := Files{Home: t.TempDir(), Site: "here"}
+	id := func(epoch uint32) grid.TaskID { return grid.TaskID{Job: grid.JobID{Hi: 1, Lo: 2}, Epoch: epoch} }
+	for _, home := range []grid.SiteID{"here", "there"} {
+		output := func(epoch uint32) string { return f.Task(home, id(epoch)) + Stdout.Suffix() }
+		notes := filepath.Join(filepath.Dir(output(1)), id(1).Job.String()+".notes")
+		if err := os.MkdirAll(filepath.Dir(notes), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		for _, path := range []string{output(1), output(2), output(3), notes} {
+			if err := os.WriteFile(path, nil, 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := f.Forget(home, id(2)); err != nil {
+			t.Fatal(err)
+		}
+		for path, want := range map[string]bool{output(1): false, output(2): false, output(3): true, notes: true} {
+			if there(path) != want {
+				t.Errorf("of a job of %s: %s is there: %v", home, filepath.Base(path), !want)
+			}
+		}
+	}
+}

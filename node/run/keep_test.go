@@ -31,6 +31,9 @@ func TestKeep(t *testing.T) {
 			if took, err := k.Write([]byte(rest[:n])); err != nil || took != n {
 				t.Fatal(took, err)
 			}
+			if info, err := os.Stat(k.Path + PartSuffix); err != nil || info.Size() > kept.Most(bound) {
+				t.Fatalf("%s: the disk has %v, %v", tt.name, info, err)
+			}
 			rest = rest[n:]
 		}
 		if err := Done(&k); err != nil {
