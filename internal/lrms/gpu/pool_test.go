@@ -193,3 +193,63 @@ func TestNoGPUHasTwoTasks(t *testing.T) {
 		})
 	})
 }
+
+// TestEarliestOfMany: of many that have GPUs the one that ends first makes room.
+func TestEarliestOfMany(t *testing.T) {
+	for range 20 { // what is looked through has no order of its own
+		p := testPool(t)
+		for n, span := range []grid.Time{4 * grid.Hour, 2 * grid.Hour, 3 * grid.Hour, grid.Hour} {
+			p.Promise(0, task(n), grid.GPUs{Count: 1}, 0, span)
+			p.Begin(0, task(n))
+		}
+		for count, want := range map[int64]grid.Time{1: grid.Hour, 2: 2 * grid.Hour, 4: 4 * grid.Hour} {
+			if got := p.Earliest(0, grid.GPUs{Count: count}, grid.Hour, 0); got != want {
+				t.Fatalf("%d are free at %v, want %v", count, got, want)
+			}
+		}
+	}
+}
+
+// TestAdoptedAfterARestart: a task has what it had and nobody has, for as long as is said then.
+func TestAdoptedAfterARestart(t *testing.T) {
+	p := testPool(t)
+	p.Adopt(0, task(1), []string{"a0", "b3", "gone"})
+	p.Adopt(0, task(1), []string{"a2"}) // it is here already
+	p.Adopt(0, task(2), []string{"a0", "b1"})
+	if got := fmt.Sprint(p.Of(task(1)), p.Of(task(2))); got != "[a0 b3] [b1]" {
+		t.Errorf("they have %s", got)
+	}
+	p.Extend(task(1), 3*grid.Hour)
+	p.Extend(task(2), grid.Hour)
+	p.Extend(task(9), grid.Hour) // there is none of that name
+	for kind, want := range map[string]grid.Time{"a": 3 * grid.Hour, "b": 3 * grid.Hour} {
+		if got := p.Earliest(0, grid.GPUs{Type: kind, Count: 2}, grid.Hour, 0); got != want {
+			t.Errorf("two of type %s are free at %v, want %v", kind, got, want)
+		}
+	}
+	if got := p.Earliest(0, grid.GPUs{Type: "b", Count: 1}, grid.Hour, 0); got != grid.Hour {
+		t.Errorf("one of type b is free at %v", got)
+	}
+	p.Release(task(1))
+	p.Release(task(2))
+	if got := p.Earliest(0, grid.GPUs{Count: 4}, grid.Hour, 0); got != 0 || p.Full() {
+		t.Errorf("all are free at %v", got)
+	}
+}
+
+// TestPromisesAreBounded: no more tasks wait for GPUs than may.
+func TestPromisesAreBounded(t *testing.T) {
+	p := testPool(t)
+	for n := range PromisesMax {
+		if p.Full() {
+			t.Fatalf("%d promises are too many", n)
+		}
+		promise(p, 0, n, "a", 2)
+	}
+	if !p.Full() {
+		t.Errorf("after %d promises there is room for more", PromisesMax)
+	}
+	if p.Begin(0, task(0)); p.Full() {
+		t.Error("one has begun, and there is no room for another")
+	}
+}

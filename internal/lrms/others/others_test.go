@@ -84,3 +84,20 @@ func TestAMarginIsLearnedAndForgottenSlowly(t *testing.T) {
 		}
 	}
 }
+
+// TestWhatOthersHoldOfAFullCluster: of what is more than idle nothing counts, and what comes after nothing does; how long it is
+// held is counted from now.
+func TestWhatOthersHoldOfAFullCluster(t *testing.T) {
+	const now = 5 * grid.Hour
+	c := cluster(t, 8)
+	l := New(c)
+	l.Take(now, []Taken{{0, grid.Never}, {3, now + grid.Hour}, {-1, grid.Never}, {4, now + 2*grid.Hour}, {5, grid.Never}})
+	if l.Held() != 8 || c.Idle(now) != 0 {
+		t.Errorf("%d held and %d free, want 8 and 0", l.Held(), c.Idle(now))
+	}
+	for processors, want := range map[int64]grid.Time{3: now + grid.Hour, 7: now + 2*grid.Hour} {
+		if start := c.EarliestStart(now, processors, grid.Minute); start != want {
+			t.Errorf("%d processors could start at %v, want %v", processors, start, want)
+		}
+	}
+}
