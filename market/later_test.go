@@ -23,18 +23,7 @@ func TestNamedSiteThatIsBusy(t *testing.T) {
 		job := n.job(1, "a", 1, grid.Hour, grid.GoalCost)
 		job.Site, job.Budget = tt.site, grid.NoBudget
 		n.place(job)
-		asked := 0
-		for n.now < testEpoch+grid.Hour && a.refused == nil {
-			for len(n.flight) > 0 {
-				m := n.flight[0]
-				n.flight = n.flight[1:]
-				if ask, ok := m.message.(*Negotiate); ok {
-					asked++
-					a.step(&grid.Delivery{From: m.to, Message: &Reply{Request: ask.Request, Task: ask.Task, Refusal: tt.refusal}})
-				}
-			}
-			n.advance(grid.Second, false)
-		}
+		asked := n.refuseAll(a, tt.refusal, grid.Second, func() {})
 		if asked == 0 || a.refused == nil || a.refused.Later != tt.want {
 			t.Errorf("%s: asked %d times, refused as %+v", tt.name, asked, a.refused)
 		}
@@ -56,23 +45,33 @@ func TestTurnsOfABusySite(t *testing.T) {
 		job := n.job(1, "a", 1, grid.Hour, grid.GoalCost)
 		job.Budget = grid.NoBudget
 		n.place(job)
-		asked, pause, last := 0, grid.Time(0), n.now
-		for n.now < testEpoch+grid.Hour && a.refused == nil {
-			for len(n.flight) > 0 {
-				m := n.flight[0]
-				n.flight = n.flight[1:]
-				if ask, ok := m.message.(*Negotiate); ok {
-					if asked++; asked > 2 && n.now-last < pause {
-						t.Errorf("asked for the %dth time after %v, want no earlier than after %v", asked, n.now-last, pause)
-					}
-					pause, last = n.now-last, n.now
-					a.step(&grid.Delivery{From: m.to, Message: &Reply{Request: ask.Request, Task: ask.Task, Refusal: Busy}})
-				}
+		var turns []grid.Time
+		asked := n.refuseAll(a, Busy, 10*grid.Millisecond, func() { turns = append(turns, n.now) })
+		for i := 2; i < len(turns); i++ {
+			if pause, before := turns[i]-turns[i-1], turns[i-1]-turns[i-2]; pause < before {
+				t.Errorf("asked for the %dth time after %v, want no earlier than after %v", i+1, pause, before)
 			}
-			n.advance(10*grid.Millisecond, false)
 		}
 		if asked != tt.want {
 			t.Errorf("asked %d times, want %d", asked, tt.want)
 		}
 	}
+}
+
+// refuseAll has whoever a site asks refuse, as long as its job is not refused and for an hour at most, and
+// returns how often it has asked.
+func (n *network) refuseAll(a *site, refusal Refusal, step grid.Time, asks func()) (asked int) {
+	for n.now < testEpoch+grid.Hour && a.refused == nil {
+		for len(n.flight) > 0 {
+			m := n.flight[0]
+			n.flight = n.flight[1:]
+			if ask, ok := m.message.(*Negotiate); ok {
+				asked++
+				asks()
+				a.step(&grid.Delivery{From: m.to, Message: &Reply{Request: ask.Request, Task: ask.Task, Refusal: refusal}})
+			}
+		}
+		n.advance(step, false)
+	}
+	return asked
 }

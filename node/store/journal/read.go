@@ -67,16 +67,12 @@ func walk(content *io.SectionReader, each func(offset int64, record []byte) erro
 
 // ReadAt returns the record at an offset that Append returned or Read reported.
 func ReadAt(file io.ReaderAt, offset int64) ([]byte, error) {
-	record, err := recordAt(file, offset, frameSize+RecordMax)
+	const most = frameSize + RecordMax
+	record, err := readFrame(io.NewSectionReader(file, offset, most), offset, most, nil)
 	if err != nil {
 		return nil, fmt.Errorf("journal record at byte %d: %w", offset, err)
 	}
 	return record, nil
-}
-
-// recordAt returns the record at an offset of a file that has no more than so many bytes from there on.
-func recordAt(file io.ReaderAt, offset, left int64) ([]byte, error) {
-	return readFrame(io.NewSectionReader(file, offset, left), offset, left, nil)
 }
 
 var errNoFrame = errors.New("no whole record")
@@ -114,12 +110,13 @@ func noFrame(err error) error {
 
 // search looks through what follows the last whole record.
 func (t *Tail) search(content *io.SectionReader) error {
-	rest := make([]byte, content.Size()-t.Size)
-	n, err := content.ReadAt(rest, t.Size)
+	behind := make([]byte, content.Size()-t.Size)
+	n, err := content.ReadAt(behind, t.Size)
 	if err != nil && err != io.EOF {
 		return err
 	}
-	rest = bytes.TrimRight(rest[:n], "\x00")
+	behind = behind[:n]
+	rest := bytes.TrimRight(behind, "\x00")
 	t.Torn = int64(len(rest))
 	wanted := binary.LittleEndian.AppendUint32(nil, mark)
 	for at := 1; at < len(rest); { // the record at 0 is known to be broken
@@ -128,7 +125,7 @@ func (t *Tail) search(content *io.SectionReader) error {
 			break
 		}
 		at += next
-		record, err := recordAt(content, t.Size+int64(at), content.Size()-t.Size-int64(at))
+		record, err := readFrame(bytes.NewReader(behind[at:]), t.Size+int64(at), int64(len(behind)-at), nil) // it may end in zeros
 		if err != nil {
 			at++
 			continue
